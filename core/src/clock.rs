@@ -1,0 +1,59 @@
+//! Time: one trait with three clocks and one way to wait, and the real implementation.
+//!
+//! The wall clock is what records are stamped with. The boot clock counts the machine's sleep, the awake clock
+//! does not. Deadlines of waits are measured on the awake clock, so that a stepped wall clock ends no wait.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Time as the library sees it. A simulation drives the real code by implementing this.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// Milliseconds since 1970 on the wall clock; 0 before 1970.
+    fn wall_ms(&self) -> u64;
+    /// Time since boot, the machine's sleep included.
+    fn boot(&self) -> Duration;
+    /// Time since some fixed instant, without the machine's sleep; never goes back.
+    fn awake(&self) -> Duration;
+    /// Waits for this long on the awake clock.
+    fn sleep(&self, length: Duration);
+    /// Whether the caller's own signal has ended its waits: an interpreter's signal handler, an abort signal. Asked
+    /// after each pause of a wait, which then ends with [`crate::Code::Cancelled`].
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// The machine's clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+    fn wall_ms(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn boot(&self) -> Duration {
+        #[cfg(target_os = "linux")]
+        let id = rustix::time::ClockId::Boottime;
+        #[cfg(not(target_os = "linux"))]
+        let id = rustix::time::ClockId::Monotonic;
+        read(id)
+    }
+
+    fn awake(&self) -> Duration {
+        read(rustix::time::ClockId::Monotonic)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that waits")]
+    fn sleep(&self, length: Duration) {
+        std::thread::sleep(length);
+    }
+}
+
+fn read(id: rustix::time::ClockId) -> Duration {
+    let time = rustix::time::clock_gettime(id);
+    // Both clocks count from boot, so neither field is ever negative.
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

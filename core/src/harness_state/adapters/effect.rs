@@ -1,0 +1,194 @@
+//! What an event says about the turn, and what that makes of the record.
+
+use super::super::observation::{Ask, BlockedOn, Observation, State};
+
+/// The reason of an idle turn that an error of the provider ended.
+pub(super) const STOP_FAILURE: &str = "stop-failure";
+
+/// The reason of an idle turn that a person interrupted.
+pub(super) const INTERRUPTED: &str = "interrupted";
+
+/// The exit of every ending that a hook tells of: it is the session's end as the harness sees it, not a process's
+/// exit status, which only the wrapper knows.
+const SESSION_END: &str = "session end";
+
+/// The reasons that say that a compaction runs, and what it interrupted. The record is the only memory that two
+/// hook processes share, so what has to be restored is written into it.
+const COMPACTING: &str = "compacting";
+const COMPACTING_IDLE: &str = "compacting-idle";
+const COMPACTING_READY: &str = "compacting-ready";
+
+/// What an event says about the turn. Plain data; [`Effect::resolve`] says what is observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// The session has begun and nothing was asked of it yet.
+    Ready,
+    /// The harness waits for a prompt.
+    Idle,
+    /// The harness waits for a prompt because the turn ended otherwise than by itself.
+    IdleBecause(&'static str),
+    /// The harness reminds that it still waits for a prompt.
+    StillIdle,
+    /// The turn goes on and waits for nobody.
+    Active,
+    /// The turn waits for a person.
+    Asking(Ask),
+    /// The harness reminds that it still waits for a permission. It sends the same reminder where the tool that
+    /// waits is itself a question or a plan.
+    StillAsking,
+    /// Something that a person was asked for is done, at a time of its own: possibly after the turn.
+    Answered,
+    /// A compaction begins, in a turn or between two.
+    Compacting,
+    /// The compaction is over.
+    Compacted,
+    /// The session is over, for this reason.
+    Ended(&'static str),
+    /// Some turn is complete, and nothing typed tells whether it was the session's own.
+    SomeTurnComplete,
+    /// Nothing.
+    Nothing(Ignored),
+}
+
+/// What an event comes to, given what stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// This is observed.
+    Observe(Observation),
+    /// Nothing is observed.
+    Nothing(Ignored),
+}
+
+/// Why an event is no observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ignored {
+    /// The harness does not document the event.
+    UnknownEvent,
+    /// A notification of a type that the harness does not document.
+    UnknownNotification,
+    /// A notification without a type. Its text is not consulted.
+    UntypedNotification,
+    /// A subagent's own event.
+    ChildEvent,
+    /// The event is known to leave the turn as it is.
+    NoChange,
+    /// A notify call, where hooks of the same session tell better.
+    UnattributedNotify,
+}
+
+impl Ignored {
+    /// Every value.
+    pub const ALL: &'static [Ignored] = &[
+        Ignored::UnknownEvent,
+        Ignored::UnknownNotification,
+        Ignored::UntypedNotification,
+        Ignored::ChildEvent,
+        Ignored::NoChange,
+        Ignored::UnattributedNotify,
+    ];
+
+    /// The stable word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Ignored::UnknownEvent => "unknown-event",
+            Ignored::UnknownNotification => "unknown-notification",
+            Ignored::UntypedNotification => "untyped-notification",
+            Ignored::ChildEvent => "child-event",
+            Ignored::NoChange => "no-change",
+            Ignored::UnattributedNotify => "unattributed-notify",
+        }
+    }
+
+    /// Whether it is to be counted: a notification that might have meant something and was not understood.
+    #[must_use]
+    pub const fn is_counted(self) -> bool {
+        matches!(self, Ignored::UnknownNotification | Ignored::UntypedNotification)
+    }
+}
+
+impl Effect {
+    /// What is observed where `prior` stands in the session's record; none where nothing stands there. Depends on
+    /// nothing else. What is observed always passes [`Observation::validate`] for a writer with a pty session.
+    ///
+    /// Whether a late event may still follow an ending is not decided here but by the write.
+    #[must_use]
+    pub fn resolve(&self, prior: Option<&Observation>) -> Resolution {
+        Resolution::Observe(match *self {
+            Effect::Ready => Observation::new(State::Ready),
+            Effect::Idle => Observation::new(State::Idle),
+            Effect::IdleBecause(reason) => Observation::new(State::Idle).with_reason(reason),
+            Effect::StillIdle => still_idle(prior),
+            Effect::Active => Observation::new(State::Active),
+            Effect::Asking(ask) => asking(ask),
+            Effect::StillAsking => match prior {
+                // The more precise ask stays: the reminder for a question calls it a permission too.
+                Some(prior) if asks_for(prior, &[Ask::Question, Ask::Review]) => prior.clone(),
+                _ => asking(Ask::Permission),
+            },
+            Effect::Answered => match prior {
+                Some(prior) if prior.state == State::Idle => return Resolution::Nothing(Ignored::NoChange),
+                _ => Observation::new(State::Active),
+            },
+            Effect::Compacting => compacting(prior),
+            Effect::Compacted => match prior.and_then(interrupted_by_compaction) {
+                Some(state) => Observation::new(state),
+                None => return Resolution::Nothing(Ignored::NoChange),
+            },
+            Effect::Ended(reason) => Observation::ended(Some(SESSION_END)).with_reason(reason),
+            Effect::SomeTurnComplete => match prior {
+                Some(Observation { state: State::Ready | State::Idle, .. }) => still_idle(prior),
+                _ => return Resolution::Nothing(Ignored::UnattributedNotify),
+            },
+            Effect::Nothing(ignored) => return Resolution::Nothing(ignored),
+        })
+    }
+}
+
+/// Idle as it stands, with its reason, where it stands; a reminder is no news.
+fn still_idle(prior: Option<&Observation>) -> Observation {
+    match prior {
+        Some(prior)
+            if prior.state == State::Idle
+                && prior.blocked_on == BlockedOn::None
+                && prior.ask == Ask::None =>
+        {
+            prior.clone()
+        }
+        _ => Observation::new(State::Idle),
+    }
+}
+
+fn asking(ask: Ask) -> Observation {
+    Observation::new(State::Active).blocked_on_human(ask)
+}
+
+fn asks_for(prior: &Observation, asks: &[Ask]) -> bool {
+    prior.state == State::Active && prior.blocked_on == BlockedOn::Human && asks.contains(&prior.ask)
+}
+
+/// Active, with the reason that remembers what stood. A second start of the same compaction keeps the first's.
+fn compacting(prior: Option<&Observation>) -> Observation {
+    let interrupted = prior.map(|prior| interrupted_by_compaction(prior).unwrap_or(prior.state));
+    let reason = match interrupted {
+        Some(State::Idle) => COMPACTING_IDLE,
+        Some(State::Ready) => COMPACTING_READY,
+        _ => COMPACTING,
+    };
+    Observation::new(State::Active).with_reason(reason)
+}
+
+/// The state that the running compaction interrupted; none when none runs.
+fn interrupted_by_compaction(prior: &Observation) -> Option<State> {
+    if prior.state != State::Active {
+        return None;
+    }
+    match prior.reason.as_deref()? {
+        COMPACTING => Some(State::Active),
+        COMPACTING_IDLE => Some(State::Idle),
+        COMPACTING_READY => Some(State::Ready),
+        _ => None,
+    }
+}

@@ -1,0 +1,97 @@
+//! The harnesses that are understood, and one of their events as it was understood.
+
+use super::effect::Effect;
+use super::table::Adapter;
+use super::{claude, codex};
+use crate::error::Result;
+
+/// A harness whose events are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Harness {
+    /// Claude Code, by its hooks.
+    Claude,
+    /// Codex, by its hooks and by its notify program.
+    Codex,
+}
+
+/// One event of a harness, understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The event's name as its harness documents it; of an unknown event what it calls itself, at most
+    /// [`Event::MAX_NAME`] characters with control characters replaced; empty when it has no name.
+    pub name: String,
+    /// What it says about the turn.
+    pub effect: Effect,
+    /// The subagent whose own event it is, where it says so by an id of usable size.
+    pub child: Option<Child>,
+    /// Whether something in the payload was no Unicode and has been replaced.
+    pub lossy: bool,
+}
+
+/// The subagent that an event is about. Its events never write the turn (HS-99).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// The harness's id of the subagent: 1 to [`Child::MAX_ID`] bytes.
+    pub id: String,
+    /// What became of it.
+    pub step: ChildStep,
+}
+
+/// What an event says of a subagent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildStep {
+    /// It starts.
+    Started,
+    /// It does something.
+    Working,
+    /// It is done.
+    Stopped,
+}
+
+impl Event {
+    /// The most characters of an unknown event's name that are kept.
+    pub const MAX_NAME: usize = 64;
+}
+
+impl Child {
+    /// The longest id that is kept, in bytes. A longer one is not cut, because two could become one: the event is
+    /// still a child's and has no effect, only the id is not told.
+    pub const MAX_ID: usize = 128;
+}
+
+impl Harness {
+    /// Every harness.
+    pub const ALL: &'static [Harness] = &[Harness::Claude, Harness::Codex];
+
+    /// The harness of this name or of one of its other names (`claude`, `claude-code`, `codex`). Case matters.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Harness::ALL.iter().copied().find(|harness| harness.adapter().names.contains(&name))
+    }
+
+    /// The harness's name, which [`Harness::from_name`] reads back.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.adapter().names[0]
+    }
+
+    pub(super) fn adapter(self) -> &'static Adapter {
+        match self {
+            Harness::Claude => &claude::ADAPTER,
+            Harness::Codex => &codex::ADAPTER,
+        }
+    }
+}
+
+/// Understands one event. `payload` is what the harness handed over, byte for byte: standard input for a hook, the
+/// last argument for Codex's notify program.
+///
+/// An event that is unknown, has no name or says nothing is an [`Event`] whose effect is nothing, never an error.
+///
+/// # Errors
+/// `HARNESS_STATE_INPUT` when the payload cannot be read, with the reasons of
+/// [`crate::json::lenient::Object::parse`].
+pub fn interpret(harness: Harness, payload: &[u8]) -> Result<Event> {
+    harness.adapter().interpret(payload)
+}

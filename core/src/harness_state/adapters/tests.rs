@@ -1,0 +1,498 @@
+//! Each row of the tables, each word of each row, and each effect on whatever may stand.
+
+use std::collections::BTreeSet;
+
+use super::effect::{Effect, Ignored, Resolution};
+use super::event::{Child, ChildStep, Event, Harness, interpret};
+use super::table::Rule;
+use crate::error::Code;
+use crate::harness_state::observation::{Ask, BlockedOn, InputBuffer, Observation, State};
+
+/// What an event with this word in its deciding member comes to when an active, unblocked turn stands.
+/// `*` is a word that nobody documents, `-` is no word at all.
+type Expected = (&'static str, &'static str, &'static str);
+
+const CLAUDE: &[Expected] = &[
+    ("Setup", "-", "no-change"),
+    ("SessionStart", "startup", "ready"),
+    ("SessionStart", "resume", "idle"),
+    ("SessionStart", "clear", "idle"),
+    ("SessionStart", "fork", "idle"),
+    ("SessionStart", "compact", "no-change"),
+    ("SessionStart", "*", "idle"),
+    ("SessionStart", "-", "idle"),
+    ("InstructionsLoaded", "-", "no-change"),
+    ("UserPromptSubmit", "-", "active"),
+    ("UserPromptExpansion", "-", "active"),
+    ("MessageDisplay", "-", "no-change"),
+    ("PreToolUse", "AskUserQuestion", "active human question"),
+    ("PreToolUse", "ExitPlanMode", "active human review"),
+    ("PreToolUse", "*", "active"),
+    ("PreToolUse", "-", "active"),
+    ("PermissionRequest", "AskUserQuestion", "active human question"),
+    ("PermissionRequest", "ExitPlanMode", "active human review"),
+    ("PermissionRequest", "*", "active human permission"),
+    ("PermissionRequest", "-", "active human permission"),
+    ("PermissionDenied", "-", "active"),
+    ("PostToolUse", "-", "active"),
+    ("PostToolUseFailure", "-", "active"),
+    ("PostToolBatch", "-", "active"),
+    ("Elicitation", "-", "active human question"),
+    ("ElicitationResult", "-", "active"),
+    ("Notification", "idle_prompt", "idle"),
+    ("Notification", "permission_prompt", "active human permission"),
+    ("Notification", "elicitation_dialog", "active human question"),
+    ("Notification", "elicitation_url_dialog", "active human question"),
+    ("Notification", "elicitation_complete", "active"),
+    ("Notification", "elicitation_response", "active"),
+    ("Notification", "quota_auto_resume_fired", "active"),
+    ("Notification", "quota_auto_resume_stale", "idle"),
+    ("Notification", "quota_auto_resume_disabled", "idle"),
+    ("Notification", "agent_needs_input", "no-change"),
+    ("Notification", "agent_completed", "no-change"),
+    ("Notification", "auth_success", "no-change"),
+    ("Notification", "*", "unknown-notification counted"),
+    ("Notification", "-", "untyped-notification counted"),
+    ("SubagentStart", "-", "child-event"),
+    ("SubagentStop", "-", "child-event"),
+    ("TaskCreated", "-", "no-change"),
+    ("TaskCompleted", "-", "no-change"),
+    ("TeammateIdle", "-", "no-change"),
+    ("Stop", "-", "idle"),
+    ("StopFailure", "-", "idle [stop-failure]"),
+    ("PreCompact", "-", "active [compacting]"),
+    ("PostCompact", "-", "no-change"),
+    ("PreModelSwitch", "-", "no-change"),
+    ("PostModelSwitch", "-", "no-change"),
+    ("ConfigChange", "-", "no-change"),
+    ("CwdChanged", "-", "no-change"),
+    ("DirectoryAdded", "-", "no-change"),
+    ("FileChanged", "-", "no-change"),
+    ("WorktreeCreate", "-", "no-change"),
+    ("WorktreeRemove", "-", "no-change"),
+    ("SessionEnd", "clear", "no-change"),
+    ("SessionEnd", "resume", "no-change"),
+    ("SessionEnd", "logout", "ended [logout] (session end)"),
+    ("SessionEnd", "prompt_input_exit", "ended [prompt_input_exit] (session end)"),
+    ("SessionEnd", "bypass_permissions_disabled", "ended [bypass_permissions_disabled] (session end)"),
+    ("SessionEnd", "other", "ended [other] (session end)"),
+    ("SessionEnd", "*", "ended [other] (session end)"),
+    ("SessionEnd", "-", "ended [other] (session end)"),
+];
+
+const CODEX: &[Expected] = &[
+    ("SessionStart", "startup", "ready"),
+    ("SessionStart", "resume", "idle"),
+    ("SessionStart", "clear", "idle"),
+    ("SessionStart", "fork", "idle"),
+    ("SessionStart", "compact", "no-change"),
+    ("SessionStart", "*", "idle"),
+    ("SessionStart", "-", "idle"),
+    ("UserPromptSubmit", "-", "active"),
+    ("PreToolUse", "request_user_input", "active human question"),
+    ("PreToolUse", "*", "active"),
+    ("PreToolUse", "-", "active"),
+    ("PermissionRequest", "request_user_input", "active human question"),
+    ("PermissionRequest", "*", "active human permission"),
+    ("PermissionRequest", "-", "active human permission"),
+    ("PostToolUse", "-", "active"),
+    ("SubagentStart", "-", "child-event"),
+    ("SubagentStop", "-", "child-event"),
+    ("PreCompact", "-", "active [compacting]"),
+    ("PostCompact", "-", "no-change"),
+    ("Stop", "-", "idle"),
+    ("Interrupt", "-", "idle [interrupted]"),
+    ("SessionEnd", "clear", "no-change"),
+    ("SessionEnd", "resume", "no-change"),
+    ("SessionEnd", "logout", "ended [logout] (session end)"),
+    ("SessionEnd", "prompt_input_exit", "ended [prompt_input_exit] (session end)"),
+    ("SessionEnd", "bypass_permissions_disabled", "ended [bypass_permissions_disabled] (session end)"),
+    ("SessionEnd", "other", "ended [other] (session end)"),
+    ("SessionEnd", "*", "ended [other] (session end)"),
+    ("SessionEnd", "-", "ended [other] (session end)"),
+    ("agent-turn-complete", "-", "unattributed-notify"),
+];
+
+const NOT_A_WORD: &str = "made up, waiting for your permission";
+
+/// An observation or its absence in one line, for comparison.
+fn told(resolution: &Resolution) -> String {
+    let observation = match resolution {
+        Resolution::Observe(observation) => observation,
+        Resolution::Nothing(ignored) if ignored.is_counted() => return format!("{} counted", ignored.word()),
+        Resolution::Nothing(ignored) => return ignored.word().to_owned(),
+    };
+    let mut line = observation.state.word().to_owned();
+    if observation.blocked_on != BlockedOn::None || observation.ask != Ask::None {
+        line += &format!(" {} {}", observation.blocked_on.word(), observation.ask.word());
+    }
+    if let Some(reason) = &observation.reason {
+        line += &format!(" [{reason}]");
+    }
+    if let Some(exit) = &observation.exit {
+        line += &format!(" ({exit})");
+    }
+    line
+}
+
+fn event(harness: Harness, payload: &str) -> Event {
+    interpret(harness, payload.as_bytes()).expect("the payload is readable")
+}
+
+/// One event's payload with `word` under `member`, and with texts that suggest something else.
+fn payload(named_by: &str, name: &str, member: &str, word: &str) -> String {
+    let decided = match word {
+        "-" => String::new(),
+        "*" => format!(",\"{member}\":\"{NOT_A_WORD}\""),
+        word => format!(",\"{member}\":\"{word}\""),
+    };
+    format!(
+        "{{\"session_id\":\"s\",\"{named_by}\":\"{name}\",\"message\":\"needs your permission\"{decided}}}"
+    )
+}
+
+fn check_rows(harness: Harness, expected: &[Expected]) {
+    let mut documented = BTreeSet::new();
+    for kind in harness.adapter().kinds {
+        for row in kind.rows {
+            let (member, mut words) = match &row.rule {
+                Rule::Always(_) | Rule::Child(_) => ("none", vec!["-"]),
+                Rule::ByWord { member, words, .. } => {
+                    (*member, words.iter().map(|(word, _)| *word).collect())
+                }
+            };
+            if member != "none" {
+                words.extend(["*", "-"]);
+            }
+            for word in words {
+                assert!(documented.insert((row.event, word)), "{} {word} stands twice", row.event);
+                let result = expected.iter().find(|(event, given, _)| (*event, *given) == (row.event, word));
+                let (_, _, result) =
+                    result.unwrap_or_else(|| panic!("nothing is expected of {} {word}", row.event));
+                let event = event(harness, &payload(kind.named_by, row.event, member, word));
+                let resolution = event.effect.resolve(Some(&Observation::new(State::Active)));
+                assert_eq!(event.name, row.event);
+                assert_eq!(told(&resolution), *result, "{} {word}", row.event);
+            }
+        }
+    }
+    assert_eq!(expected.len(), documented.len(), "something is expected of an event that has no row");
+}
+
+#[test]
+fn hs_110_every_documented_event_and_word_of_claude_code() {
+    check_rows(Harness::Claude, CLAUDE);
+}
+
+#[test]
+fn hs_111_every_documented_event_and_word_of_codex() {
+    check_rows(Harness::Codex, CODEX);
+}
+
+#[test]
+fn hs_112_the_tables_use_only_members_that_they_declare_and_none_that_identifies() {
+    for harness in Harness::ALL {
+        let adapter = harness.adapter();
+        let mut used = BTreeSet::from([adapter.child]);
+        for kind in adapter.kinds {
+            used.insert(kind.named_by);
+            for row in kind.rows {
+                if let Rule::ByWord { member, .. } = row.rule {
+                    used.insert(member);
+                }
+            }
+        }
+        assert_eq!(used, adapter.members.iter().copied().collect(), "{harness:?}");
+        for identity in ["session_id", "thread-id", "turn_id", "cwd", "transcript_path"] {
+            assert!(!used.contains(identity), "{harness:?} {identity}");
+        }
+    }
+}
+
+#[test]
+fn hs_110_harness_names_are_read_back() {
+    for harness in Harness::ALL {
+        assert_eq!(Harness::from_name(harness.name()), Some(*harness));
+    }
+    assert_eq!(Harness::from_name("claude-code"), Some(Harness::Claude));
+    assert_eq!((Harness::Claude.name(), Harness::Codex.name()), ("claude", "codex"));
+    for unknown in ["", "Claude", "codex ", "gemini"] {
+        assert_eq!(Harness::from_name(unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn hs_110_a_member_that_is_no_string_counts_as_missing() {
+    for value in ["null", "1", "true", "[\"idle_prompt\"]", "{\"idle_prompt\":1}"] {
+        let payload = format!("{{\"hook_event_name\":\"Notification\",\"notification_type\":{value}}}");
+        let effect = event(Harness::Claude, &payload).effect;
+        assert_eq!(effect, Effect::Nothing(Ignored::UntypedNotification), "{value}");
+        let payload = format!("{{\"hook_event_name\":{value},\"type\":{value}}}");
+        let event = event(Harness::Codex, &payload);
+        assert_eq!(
+            (event.name.as_str(), event.effect),
+            ("", Effect::Nothing(Ignored::UnknownEvent)),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn hs_111_an_unknown_event_is_no_observation_and_its_name_is_short_and_plain() {
+    let long = "ä".repeat(200);
+    let cases =
+        [("FutureEvent", "FutureEvent"), ("stop", "stop"), ("a\\nb\\u0000", "a\u{fffd}b\u{fffd}"), ("", "")];
+    for harness in Harness::ALL {
+        for (given, name) in cases.iter().copied().chain([(long.as_str(), &long[..2 * Event::MAX_NAME])]) {
+            let event = event(*harness, &format!("{{\"hook_event_name\":\"{given}\"}}"));
+            assert_eq!((event.name.as_str(), event.effect), (name, Effect::Nothing(Ignored::UnknownEvent)));
+        }
+        assert_eq!(event(*harness, "{}").effect, Effect::Nothing(Ignored::UnknownEvent));
+    }
+    let notify = event(Harness::Codex, r#"{"type":"agent-turn-began"}"#);
+    assert_eq!(
+        (notify.name.as_str(), notify.effect),
+        ("agent-turn-began", Effect::Nothing(Ignored::UnknownEvent))
+    );
+    let hook = event(Harness::Codex, r#"{"type":"agent-turn-complete","hook_event_name":"Stop"}"#);
+    assert_eq!((hook.name.as_str(), hook.effect), ("Stop", Effect::Idle));
+    let foreign = event(Harness::Claude, r#"{"type":"agent-turn-complete"}"#);
+    assert_eq!((foreign.name.as_str(), foreign.effect), ("", Effect::Nothing(Ignored::UnknownEvent)));
+}
+
+#[test]
+fn hs_110_a_subagents_own_event_is_a_childs_whatever_it_is() {
+    let started = Child { id: "a1".to_owned(), step: ChildStep::Started };
+    let stopped = Child { id: "a1".to_owned(), step: ChildStep::Stopped };
+    let working = Child { id: "a1".to_owned(), step: ChildStep::Working };
+    for harness in Harness::ALL {
+        let kind = &harness.adapter().kinds[0];
+        for row in kind.rows.iter().map(|row| row.event).chain(["FutureEvent"]) {
+            let event = event(*harness, &format!("{{\"agent_id\":\"a1\",\"hook_event_name\":\"{row}\"}}"));
+            let child = match row {
+                "SubagentStart" => &started,
+                "SubagentStop" => &stopped,
+                _ => &working,
+            };
+            assert_eq!(
+                (event.effect, event.child.as_ref()),
+                (Effect::Nothing(Ignored::ChildEvent), Some(child))
+            );
+        }
+    }
+}
+
+#[test]
+fn hs_110_what_counts_as_a_subagents_id() {
+    let stop =
+        |id: &str| event(Harness::Claude, &format!("{{\"agent_id\":{id},\"hook_event_name\":\"Stop\"}}"));
+    for nobody in ["null", "\"\""] {
+        assert_eq!((stop(nobody).effect, stop(nobody).child), (Effect::Idle, None), "{nobody}");
+    }
+    for nameless in ["1", "[]", "{}", "false"] {
+        let event = stop(nameless);
+        assert_eq!((event.effect, event.child), (Effect::Nothing(Ignored::ChildEvent), None), "{nameless}");
+    }
+    let longest = stop(&format!("\"{}\"", "x".repeat(Child::MAX_ID)));
+    assert_eq!(longest.child.map(|child| child.id.len()), Some(Child::MAX_ID));
+    let longer = stop(&format!("\"{}\"", "x".repeat(Child::MAX_ID + 1)));
+    assert_eq!((longer.effect, longer.child), (Effect::Nothing(Ignored::ChildEvent), None));
+    let anonymous = event(Harness::Claude, "{\"hook_event_name\":\"SubagentStart\"}");
+    assert_eq!((anonymous.effect, anonymous.child), (Effect::Nothing(Ignored::ChildEvent), None));
+}
+
+#[test]
+fn hs_116_a_payload_that_cannot_be_read_is_an_error_with_a_reason() {
+    let deep = format!("{{\"hook_event_name\":\"Stop\",\"tool_input\":{}}}", "[".repeat(129));
+    let doubled = r#"{"hook_event_name":"Stop","tool_name":"a","hook_event_name":"SessionEnd"}"#;
+    for (payload, reason) in [
+        ("", "malformed-payload"),
+        ("[]", "malformed-payload"),
+        (&deep, "payload-too-deep"),
+        (doubled, "doubled-key"),
+    ] {
+        for harness in Harness::ALL {
+            let error = interpret(*harness, payload.as_bytes()).expect_err(reason);
+            assert_eq!((error.code(), error.reason()), (Code::HarnessStateInput, Some(reason)));
+        }
+    }
+    let event = event(
+        Harness::Claude,
+        r#"{"hook_event_name":"Stop","cwd":"a","cwd":"b","session_id":1,"session_id":2}"#,
+    );
+    assert_eq!(event.effect, Effect::Idle);
+}
+
+#[test]
+fn hs_116_the_lossy_mark_reaches_the_event() {
+    let lossy = event(Harness::Claude, r#"{"hook_event_name":"Stop","last_assistant_message":"\ud83d"}"#);
+    assert_eq!((lossy.effect, lossy.lossy), (Effect::Idle, true));
+    let damaged =
+        interpret(Harness::Claude, b"{\"hook_event_name\":\"Stop\",\"x\":\"\xff\"}").expect("it is readable");
+    assert_eq!((damaged.effect, damaged.lossy), (Effect::Idle, true));
+    let damaged = event(
+        Harness::Claude,
+        r#"{"hook_event_name":"Notification","notification_type":"idle_prompt\ud800"}"#,
+    );
+    assert_eq!(damaged.effect, Effect::Nothing(Ignored::UnknownNotification));
+    assert!(!event(Harness::Claude, r#"{"hook_event_name":"Stop","x":"\ud83d\ude00"}"#).lossy);
+}
+
+/// Everything that may stand, whoever wrote it: also words that this build does not know, and combinations that no
+/// adapter produces.
+fn priors() -> Vec<Option<Observation>> {
+    let reasons = [
+        None,
+        Some(""),
+        Some("compacting"),
+        Some("compacting-idle"),
+        Some("compacting-ready"),
+        Some("superseded"),
+    ];
+    let mut priors = vec![None];
+    for state in State::ALL {
+        for blocked_on in BlockedOn::ALL {
+            for ask in Ask::ALL {
+                for reason in reasons {
+                    for exit in [None, Some("exit 0")] {
+                        priors.push(Some(Observation {
+                            state: *state,
+                            blocked_on: *blocked_on,
+                            input_buffer: InputBuffer::Nonempty,
+                            ask: *ask,
+                            reason: reason.map(str::to_owned),
+                            exit: exit.map(str::to_owned),
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    priors
+}
+
+fn effects() -> Vec<Effect> {
+    let mut effects = BTreeSet::new();
+    let mut all = Vec::new();
+    for harness in Harness::ALL {
+        for row in harness.adapter().kinds.iter().flat_map(|kind| kind.rows) {
+            match &row.rule {
+                Rule::Always(effect) => all.push(*effect),
+                Rule::Child(_) => all.push(Effect::Nothing(Ignored::ChildEvent)),
+                Rule::ByWord { words, unknown, missing, .. } => {
+                    all.extend(words.iter().map(|(_, effect)| *effect).chain([*unknown, *missing]));
+                }
+            }
+        }
+    }
+    all.retain(|effect| effects.insert(format!("{effect:?}")));
+    all
+}
+
+#[test]
+fn hs_110_whatever_stands_an_effect_observes_only_what_a_writer_accepts() {
+    for effect in effects() {
+        for prior in priors() {
+            if let Resolution::Observe(observation) = effect.resolve(prior.as_ref()) {
+                let valid = observation.validate(true);
+                assert!(valid.is_ok(), "{effect:?} after {prior:?}: {valid:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hs_110_an_effect_repeated_is_the_same_observation() {
+    for effect in effects() {
+        for prior in priors() {
+            if let Resolution::Observe(first) = effect.resolve(prior.as_ref())
+                && effect != Effect::Compacted
+                && let Resolution::Observe(second) = effect.resolve(Some(&first))
+            {
+                assert_eq!(first, second, "{effect:?} after {prior:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hs_110_compaction_restores_what_stood_before() {
+    let stop_failure = Observation::new(State::Idle).with_reason("stop-failure");
+    let asked = Observation::new(State::Active).blocked_on_human(Ask::Permission);
+    let cases = [
+        (None, "active [compacting]", "active"),
+        (Some(Observation::new(State::Idle)), "active [compacting-idle]", "idle"),
+        (Some(stop_failure), "active [compacting-idle]", "idle"),
+        (Some(Observation::new(State::Ready)), "active [compacting-ready]", "ready"),
+        (Some(Observation::new(State::Active)), "active [compacting]", "active"),
+        (Some(asked), "active [compacting]", "active"),
+    ];
+    for (prior, during, after) in cases {
+        let Resolution::Observe(compacting) = Effect::Compacting.resolve(prior.as_ref()) else {
+            panic!("a compaction is observed after {prior:?}");
+        };
+        assert_eq!(told(&Resolution::Observe(compacting.clone())), during);
+        let restored = Effect::Compacted.resolve(Some(&compacting));
+        assert_eq!(told(&restored), after);
+        // The second of the two events that tell of the same end finds nothing left to restore.
+        let Resolution::Observe(restored) = restored else { panic!("it is restored after {prior:?}") };
+        assert_eq!(told(&Effect::Compacted.resolve(Some(&restored))), "no-change");
+    }
+    assert_eq!(told(&Effect::Compacted.resolve(None)), "no-change");
+    let ended = Observation::new(State::Ended).with_reason("compacting-idle");
+    assert_eq!(told(&Effect::Compacted.resolve(Some(&ended))), "no-change");
+}
+
+#[test]
+fn hs_110_reminders_change_nothing_that_is_known_better() {
+    let question = Observation::new(State::Active).blocked_on_human(Ask::Question);
+    let review = Observation::new(State::Active).blocked_on_human(Ask::Review);
+    let failed = Observation::new(State::Idle).with_reason("stop-failure");
+    assert_eq!(Effect::StillAsking.resolve(Some(&question)), Resolution::Observe(question.clone()));
+    assert_eq!(Effect::StillAsking.resolve(Some(&review)), Resolution::Observe(review));
+    assert_eq!(told(&Effect::StillAsking.resolve(Some(&failed))), "active human permission");
+    assert_eq!(told(&Effect::StillAsking.resolve(None)), "active human permission");
+    assert_eq!(Effect::StillIdle.resolve(Some(&failed)), Resolution::Observe(failed));
+    assert_eq!(told(&Effect::StillIdle.resolve(Some(&question))), "idle");
+    assert_eq!(told(&Effect::StillIdle.resolve(None)), "idle");
+    let stuck = Observation::new(State::Idle).blocked_on_human(Ask::Permission);
+    assert_eq!(told(&Effect::StillIdle.resolve(Some(&stuck))), "idle");
+}
+
+#[test]
+fn hs_110_an_answer_ends_the_wait_and_begins_no_turn() {
+    let question = Observation::new(State::Active).blocked_on_human(Ask::Question);
+    assert_eq!(told(&Effect::Answered.resolve(Some(&question))), "active");
+    assert_eq!(told(&Effect::Answered.resolve(None)), "active");
+    assert_eq!(told(&Effect::Answered.resolve(Some(&Observation::new(State::Idle)))), "no-change");
+}
+
+#[test]
+fn hs_111_notify_is_believed_only_where_no_hook_has_told_of_a_turn() {
+    let notify =
+        event(Harness::Codex, r#"{"type":"agent-turn-complete","last-assistant-message":"done"}"#).effect;
+    assert_eq!(told(&notify.resolve(Some(&Observation::new(State::Ready)))), "idle");
+    let failed = Observation::new(State::Idle).with_reason("interrupted");
+    assert_eq!(notify.resolve(Some(&failed)), Resolution::Observe(failed));
+    let asked = Observation::new(State::Active).blocked_on_human(Ask::Permission);
+    for prior in [None, Some(asked), Some(Observation::new(State::Active)), Some(Observation::ended(None))] {
+        assert_eq!(told(&notify.resolve(prior.as_ref())), "unattributed-notify", "{prior:?}");
+    }
+}
+
+#[test]
+fn hs_110_the_words_of_what_is_ignored_are_stable_and_two_are_counted() {
+    let words: Vec<&str> = Ignored::ALL.iter().map(|ignored| ignored.word()).collect();
+    let all = [
+        "unknown-event",
+        "unknown-notification",
+        "untyped-notification",
+        "child-event",
+        "no-change",
+        "unattributed-notify",
+    ];
+    assert_eq!(words, all);
+    let counted: Vec<&str> =
+        Ignored::ALL.iter().filter(|ignored| ignored.is_counted()).map(|ignored| ignored.word()).collect();
+    assert_eq!(counted, ["unknown-notification", "untyped-notification"]);
+}

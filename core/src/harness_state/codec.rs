@@ -1,0 +1,229 @@
+//! Bytes to record and back (sections A and B of the specification).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::observation::{Ask, BlockedOn, InputBuffer, State};
+use super::record::{Record, Word};
+use crate::json::strict::{self, Malformed};
+
+/// A larger file is not decoded (HS-18).
+pub const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
+
+/// The keys in their written order, in which a repeated one is refused.
+const KEYS: [&str; 15] = [
+    "schema",
+    "agent",
+    "harness",
+    "state",
+    "blockedOn",
+    "inputBuffer",
+    "ask",
+    "reason",
+    "exit",
+    "ptySession",
+    "incarnation",
+    "seq",
+    "sinceMs",
+    "writtenAtMs",
+    "transitions",
+];
+
+/// Decodes a record.
+///
+/// # Errors
+/// [`Malformed`] when the bytes are not exactly one object with the required keys, of the right types, none of
+/// ours repeated, in UTF-8 without a byte order mark.
+pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
+    let text = utf8(bytes)?;
+    let mut found: [Option<&RawValue>; KEYS.len()] = [None; KEYS.len()];
+    strict::members(text, |key, value| {
+        let Some(position) = KEYS.iter().position(|known| *known == key) else { return Ok(()) };
+        match found[position].replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Malformed(format!("a key is repeated, key=`{key}`"))),
+        }
+    })?;
+    let fields = Fields(found);
+    Ok(Record {
+        schema: fields.string("schema")?,
+        agent: fields.string("agent")?,
+        harness: fields.string("harness")?,
+        state: fields.word("state", State::from_word, State::Unknown, None)?,
+        blocked_on: fields.word("blockedOn", BlockedOn::from_word, BlockedOn::Unknown, None)?,
+        input_buffer: fields.word("inputBuffer", InputBuffer::from_word, InputBuffer::Unknown, None)?,
+        ask: fields.word("ask", Ask::from_word, Ask::Unknown, Some(Ask::None))?,
+        reason: fields.optional("reason")?,
+        exit: fields.optional("exit")?,
+        pty_session: fields.optional("ptySession")?,
+        incarnation: fields
+            .get("incarnation")
+            .map_or(Ok(String::new()), |raw| strict::string("incarnation", raw))?,
+        seq: fields.get("seq").map_or(Ok(0), |raw| strict::unsigned("seq", raw))?,
+        since_ms: fields.unsigned("sinceMs")?,
+        written_at_ms: fields.unsigned("writtenAtMs")?,
+        transitions: fields.unsigned("transitions")?,
+    })
+}
+
+/// Encodes a record as one line.
+#[must_use]
+pub fn encode(record: &Record) -> Vec<u8> {
+    encode_with(record, Vec::new())
+}
+
+/// Encodes a record together with the members of `previous` that this build does not know, as they stood there.
+#[must_use]
+pub fn encode_keeping_unknown(record: &Record, previous: &[u8]) -> Vec<u8> {
+    let mut unknown = Vec::new();
+    // `previous` was decoded before, so it is UTF-8 and one object.
+    if let Ok(text) = utf8(previous) {
+        let _ = strict::members(text, |key, value| {
+            if !KEYS.contains(&key) {
+                unknown.push((key.to_owned(), strict::compact(value)));
+            }
+            Ok(())
+        });
+    }
+    encode_with(record, unknown)
+}
+
+/// The three numbers that a claim goes on from, taken from bytes that do not decode (HS-57).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Salvage {
+    /// The greatest `seq`.
+    pub seq: Option<u64>,
+    /// The greatest `transitions`.
+    pub transitions: Option<u64>,
+    /// The greatest `writtenAtMs`.
+    pub written_at_ms: Option<u64>,
+}
+
+/// Takes what can be read as JSON; nothing from bytes that are not UTF-8 or not one object.
+#[must_use]
+pub fn salvage(bytes: &[u8]) -> Salvage {
+    let mut numbers: BTreeMap<&[u8], u64> = BTreeMap::new();
+    const WANTED: [&[u8]; 3] = [b"seq", b"transitions", b"writtenAtMs"];
+    let walked = utf8(bytes).and_then(|text| {
+        strict::members_by_raw_key(text, |key, value| {
+            let wanted = WANTED.into_iter().find(|wanted| *wanted == key);
+            if let (Some(key), Ok(number)) = (wanted, strict::unsigned("", value)) {
+                let greatest = numbers.entry(key).or_default();
+                *greatest = number.max(*greatest);
+            }
+            Ok(())
+        })
+    });
+    if walked.is_err() {
+        return Salvage::default();
+    }
+    let number = |position: usize| numbers.get(WANTED[position]).copied();
+    Salvage { seq: number(0), transitions: number(1), written_at_ms: number(2) }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Malformed> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed("the bytes are not UTF-8".to_owned()))
+}
+
+struct Fields<'a>([Option<&'a RawValue>; KEYS.len()]);
+
+impl<'a> Fields<'a> {
+    fn get(&self, key: &str) -> Option<&'a RawValue> {
+        KEYS.iter().position(|known| *known == key).and_then(|position| self.0[position])
+    }
+
+    fn required(&self, key: &str) -> Result<&'a RawValue, Malformed> {
+        self.get(key).ok_or_else(|| Malformed(format!("a key is missing, key=`{key}`")))
+    }
+
+    fn string(&self, key: &str) -> Result<String, Malformed> {
+        strict::string(key, self.required(key)?)
+    }
+
+    fn optional(&self, key: &str) -> Result<Option<String>, Malformed> {
+        self.get(key).map_or(Ok(None), |raw| strict::optional_string(key, raw))
+    }
+
+    fn unsigned(&self, key: &str) -> Result<u64, Malformed> {
+        strict::unsigned(key, self.required(key)?)
+    }
+
+    fn word<T: PartialEq>(
+        &self,
+        key: &str,
+        parse: fn(&str) -> T,
+        unknown: T,
+        absent: Option<T>,
+    ) -> Result<Word<T>, Malformed> {
+        if let (None, Some(absent)) = (self.get(key), absent) {
+            return Ok(Word::known(absent));
+        }
+        let spelled = self.string(key)?;
+        let value = parse(&spelled);
+        let spelled = (value == unknown).then(|| spelled.into_boxed_str());
+        Ok(Word { value, spelled })
+    }
+}
+
+fn encode_with(record: &Record, unknown: Vec<(String, String)>) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Written::from(record)).expect("strings and integers always serialise");
+    for (key, value) in unknown {
+        // The closing brace goes to the end again after each member.
+        line.pop();
+        line.push(b',');
+        serde_json::to_writer(&mut line, &key).expect("a string always serialises");
+        line.push(b':');
+        line.extend_from_slice(value.as_bytes());
+        line.push(b'}');
+    }
+    line.push(b'\n');
+    line
+}
+
+/// The record in its written order (HS-06). Null is never written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    schema: &'a str,
+    agent: &'a str,
+    harness: &'a str,
+    state: &'a str,
+    blocked_on: &'a str,
+    input_buffer: &'a str,
+    ask: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pty_session: Option<&'a str>,
+    incarnation: &'a str,
+    seq: u64,
+    since_ms: u64,
+    written_at_ms: u64,
+    transitions: u64,
+}
+
+impl<'a> From<&'a Record> for Written<'a> {
+    fn from(record: &'a Record) -> Self {
+        Written {
+            schema: &record.schema,
+            agent: &record.agent,
+            harness: &record.harness,
+            state: record.state.spelled.as_deref().unwrap_or(record.state.value.word()),
+            blocked_on: record.blocked_on.spelled.as_deref().unwrap_or(record.blocked_on.value.word()),
+            input_buffer: record.input_buffer.spelled.as_deref().unwrap_or(record.input_buffer.value.word()),
+            ask: record.ask.spelled.as_deref().unwrap_or(record.ask.value.word()),
+            reason: record.reason.as_deref(),
+            exit: record.exit.as_deref(),
+            pty_session: record.pty_session.as_deref(),
+            incarnation: &record.incarnation,
+            seq: record.seq,
+            since_ms: record.since_ms,
+            written_at_ms: record.written_at_ms,
+            transitions: record.transitions,
+        }
+    }
+}

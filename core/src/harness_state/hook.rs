@@ -1,0 +1,149 @@
+//! One hook call, from payload to record (HS-112, HS-115).
+//!
+//! A hook never breaks its harness. This function cannot fail: whatever goes wrong is in the report, and in the log
+//! beside the record. Its caller exits 0 and prints nothing.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::adapters::{Harness, Ignored, Resolution, interpret};
+use super::environment::SessionEnvironment;
+use super::log;
+use super::options::Options;
+use super::writer::{Outcome, Refusal, Report, Writer};
+use crate::error::{Error, Result};
+use crate::host::Host;
+
+/// How long a hook waits for the lock at most (HS-21): a quarter of its deadline.
+pub const HOOK_LOCK_WAIT: Duration = Duration::from_millis(250);
+/// How long a hook process lives at most (HS-115).
+pub const HOOK_DEADLINE: Duration = Duration::from_secs(1);
+
+/// What one hook call did.
+#[derive(Debug)]
+pub struct HookReport {
+    /// The event's name, as far as the payload could be read.
+    pub event: Option<String>,
+    /// What came of it.
+    pub outcome: HookOutcome,
+    /// Something in the payload was no Unicode and was replaced.
+    pub lossy: bool,
+}
+
+/// What came of an event.
+#[derive(Debug)]
+pub enum HookOutcome {
+    /// It was an observation; this is the writer's answer.
+    Observed(Report),
+    /// It is no observation.
+    Ignored(Ignored),
+    /// It could not be understood or not be written.
+    Failed(Error),
+}
+
+impl HookOutcome {
+    /// The answer in one stable word: an outcome's, a refusal's, an ignored event's, or an error's code.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            HookOutcome::Observed(report) => match report.outcome {
+                Outcome::Refused(refusal) => refusal.word(),
+                landed => landed.word(),
+            },
+            HookOutcome::Ignored(ignored) => ignored.word(),
+            HookOutcome::Failed(error) => error.code().name(),
+        }
+    }
+}
+
+/// Observes one event of a harness for the session in `session`; without a session nothing changes and the answer is
+/// refused as `identity-missing`. The payload's own ids and directories decide nothing.
+///
+/// Waits for the lock for at most [`HOOK_LOCK_WAIT`], or the options' wait where that is shorter. An ending with an
+/// exit is final: a later event is refused as `terminal`. What could not be done is in the log beside the record.
+#[must_use]
+pub fn observe_hook(
+    harness: Harness,
+    payload: &[u8],
+    session: Option<&SessionEnvironment>,
+    options: &Options,
+    host: &Host,
+) -> HookReport {
+    let interpreted = interpret(harness, payload);
+    let (event, lossy) = match &interpreted {
+        Ok(event) => (Some(event.name.clone()), event.lossy),
+        Err(_) => (None, false),
+    };
+    let Some(session) = session else {
+        let refused = Report { outcome: Outcome::Refused(Refusal::IdentityMissing), floor_failure: None };
+        return HookReport { event, outcome: HookOutcome::Observed(refused), lossy };
+    };
+    let outcome = match interpreted {
+        Ok(event) => {
+            observe_effect(&event.effect, session, options, host).unwrap_or_else(HookOutcome::Failed)
+        }
+        Err(error) => HookOutcome::Failed(error),
+    };
+    let report = HookReport { event, outcome, lossy };
+    if let Some(entry) = entry(harness, &report) {
+        note(Path::new(&session.agent_dir), host, &entry);
+    }
+    report
+}
+
+/// Writes a line into the log of an agent's directory, if there is one: for what went wrong around a hook, before or
+/// after [`observe_hook`].
+pub fn note(directory: &Path, host: &Host, entry: &str) {
+    if let Ok(directory) = host.files.open(directory) {
+        log::append(&*directory, host, entry);
+    }
+}
+
+fn observe_effect(
+    effect: &super::adapters::Effect,
+    session: &SessionEnvironment,
+    options: &Options,
+    host: &Host,
+) -> Result<HookOutcome> {
+    let options = Options { lock_wait: HOOK_LOCK_WAIT.min(options.lock_wait), ..options.clone() };
+    // What no record could turn into an observation needs no lock.
+    if let super::adapters::Effect::Nothing(ignored) = effect {
+        return Ok(HookOutcome::Ignored(*ignored));
+    }
+    let writer =
+        Writer::open(&session.agent_dir, session.identity.clone(), session.sequence, &options, host)?;
+    let mut ignored = Ignored::NoChange;
+    let report = writer.observe_over_own(|own| match effect.resolve(own) {
+        Resolution::Observe(observation) => Some(observation),
+        Resolution::Nothing(why) => {
+            ignored = why;
+            None
+        }
+    })?;
+    Ok(report.map_or(HookOutcome::Ignored(ignored), HookOutcome::Observed))
+}
+
+/// The log's entry, for what an operator may have to look into.
+fn entry(harness: Harness, report: &HookReport) -> Option<String> {
+    let event = report.event.as_deref().unwrap_or("-");
+    let name = harness.name();
+    match &report.outcome {
+        HookOutcome::Failed(error) => {
+            let reason = error.reason().unwrap_or("-");
+            Some(format!("{name} {event} failed reason={reason} {error}; {}", error.remedy()))
+        }
+        HookOutcome::Observed(Report { outcome: Outcome::Refused(refusal), .. }) => {
+            Some(format!("{name} {event} refused {}", refusal.word()))
+        }
+        HookOutcome::Observed(Report { floor_failure: Some(error), .. }) => {
+            Some(format!("{name} {event} floor-failure {error}; {}", error.remedy()))
+        }
+        HookOutcome::Ignored(ignored) if ignored.is_counted() => {
+            Some(format!("{name} {event} ignored {}", ignored.word()))
+        }
+        HookOutcome::Observed(_) | HookOutcome::Ignored(_) if report.lossy => {
+            Some(format!("{name} {event} lossy: something in the payload was no Unicode"))
+        }
+        HookOutcome::Observed(_) | HookOutcome::Ignored(_) => None,
+    }
+}

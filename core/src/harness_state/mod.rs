@@ -1,0 +1,57 @@
+//! Observed harness state: a small record of what a harness is *seen* doing.
+//!
+//! The processes that drive a session write it (the wrapper that launched the harness, its channel, its hooks);
+//! everyone else reads it. Files in an agent's directory: `harness-state` (the record), `.harness-state.lock`,
+//! `.harness-state.seq` (the sequence floor), `.harness-state.lease`, `.harness-state.log`. Every byte is described in
+//! `docs/format/harness-state.md`, every rule in `docs/spec/harness-state.md`.
+//!
+//! In reading order:
+//!
+//! - [`Observation`], [`Record`], [`codec`](decode): what is said, what stands on disk, and its bytes;
+//! - [`Options`];
+//! - `transition`: what a record becomes, as pure functions; `ownership`: what fences;
+//! - [`claim`], [`Writer`], [`Session`]: writing;
+//! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
+//! - [`SessionEnvironment`]: handing a session to its siblings;
+//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean.
+//!
+//! Watching, explaining, fleets and the extension object (sections G and H of the specification) get `explain.rs`,
+//! `fleet.rs`, `watch.rs` and `extension.rs` beside these.
+
+pub mod adapters;
+mod claim;
+mod codec;
+mod derive;
+mod environment;
+mod hook;
+mod log;
+mod observation;
+mod options;
+mod ownership;
+mod probe;
+mod reader;
+mod record;
+mod seat;
+mod session;
+mod token;
+mod transition;
+mod writer;
+
+pub use claim::{Claim, Claimant, claim, claim_wrapperless};
+pub use codec::{MAX_RECORD_BYTES, Salvage, decode, encode, encode_keeping_unknown, salvage};
+pub use derive::{Derived, Snapshot, UnknownReason};
+pub use environment::{
+    AGENT, AGENT_DIR, HARNESS, PTY_SESSION, SESSION_SEQ, SESSION_TOKEN, SessionEnvironment, VARIABLES,
+};
+pub use hook::{HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook};
+pub use log::MAX_LOG_BYTES;
+pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};
+pub use options::{Options, SCHEMA, WRAPPERLESS_PREFIX};
+pub use ownership::OwnershipGuard;
+pub use probe::{LeaseProbe, Probe, ProcessProbe};
+pub use reader::Reader;
+pub use record::{Record, Word};
+pub use seat::{FLOOR, LEASE, LOCK, LOG, RECORD};
+pub use session::{NewSession, Session, Tick};
+pub use token::mint_token;
+pub use writer::{Heartbeat, Outcome, Refusal, Report, Skip, Writer, WriterIdentity};

@@ -1,0 +1,98 @@
+//! Probes: whether the session behind a live record still lives (HS-79 to HS-81, HS-94).
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use super::reader::Reader;
+use super::record::Record;
+use super::seat::LEASE;
+use crate::clock::Clock;
+use crate::host::Host;
+use crate::process::{Liveness, ProcessIdentity};
+use crate::storage::is_released;
+
+/// Says whether a session lives. `Alive` and `Indeterminate` downgrade nothing; only `Dead` does.
+pub trait Probe: fmt::Debug {
+    /// What can be proved about the session that wrote this record.
+    fn liveness(&self, record: &Record) -> Liveness;
+}
+
+/// A fixed answer, for tests.
+impl Probe for Liveness {
+    fn liveness(&self, _record: &Record) -> Liveness {
+        *self
+    }
+}
+
+/// The session lease: a session holds `flock` on `.harness-state.lease`, whose content is its token, for its life,
+/// and death releases it. There is no pid that could be reused.
+///
+/// A lease of another token, no lease, and a file system without locks are indeterminate.
+#[derive(Clone, Debug)]
+pub struct LeaseProbe {
+    reader: Reader,
+}
+
+impl LeaseProbe {
+    /// A probe for the seat that this reader reads.
+    #[must_use]
+    pub fn new(reader: &Reader) -> Self {
+        LeaseProbe { reader: reader.clone() }
+    }
+}
+
+impl Probe for LeaseProbe {
+    fn liveness(&self, record: &Record) -> Liveness {
+        let Ok((directory, _)) = self.reader.locate() else { return Liveness::Indeterminate };
+        let Ok((released, content)) = is_released(&*directory, LEASE) else { return Liveness::Indeterminate };
+        if record.incarnation.is_empty() || content != record.incarnation.as_bytes() {
+            return Liveness::Indeterminate;
+        }
+        match released {
+            Some(true) => Liveness::Dead,
+            Some(false) => Liveness::Alive,
+            None => Liveness::Indeterminate,
+        }
+    }
+}
+
+/// The process identity of a harness: pid, start time, boot, pid namespace and host.
+///
+/// Another or an unreadable namespace is indeterminate, a process that may not be signalled is alive, an unreadable
+/// process table is indeterminate.
+#[derive(Clone, Debug)]
+pub struct ProcessProbe {
+    process: ProcessIdentity,
+    host: Host,
+}
+
+impl ProcessProbe {
+    /// A probe for this process.
+    #[must_use]
+    pub fn new(process: ProcessIdentity, host: &Host) -> Self {
+        ProcessProbe { process, host: host.clone() }
+    }
+}
+
+impl Probe for ProcessProbe {
+    fn liveness(&self, _record: &Record) -> Liveness {
+        self.process.liveness(&*self.host.processes)
+    }
+}
+
+/// HS-81: a probe that panics, or takes longer than its budget, has answered nothing.
+pub(crate) fn ask_within_budget(
+    probe: &dyn Probe,
+    record: &Record,
+    clock: &dyn Clock,
+    budget: Duration,
+) -> Liveness {
+    let started = clock.awake();
+    let answer = catch_unwind(AssertUnwindSafe(|| probe.liveness(record)));
+    let taken = clock.awake().saturating_sub(started);
+    match answer {
+        Ok(answer) if taken <= budget => answer,
+        Ok(_) | Err(_) => Liveness::Indeterminate,
+    }
+}

@@ -1,0 +1,86 @@
+//! Reading one seat. No lock is taken and nothing is created.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::derive::{Derived, Snapshot};
+use super::options::Options;
+use super::probe::{Probe, ask_within_budget};
+use super::seat::{RECORD, Stored};
+use crate::host::Host;
+use crate::storage::Directory;
+
+/// Reads one agent's record, by its directory or by the record's own path. May be shared by threads.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    path: PathBuf,
+    options: Options,
+    host: Host,
+}
+
+impl Reader {
+    /// A reader on a path that need not exist yet. Touches no file.
+    #[must_use]
+    pub fn open(path: impl AsRef<Path>, options: &Options, host: &Host) -> Self {
+        Reader { path: path.as_ref().to_path_buf(), options: options.clone(), host: host.clone() }
+    }
+
+    /// The path as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What may be concluded now; none when nothing was ever observed. Never fails: what cannot be read is unknown.
+    ///
+    /// A probe is asked only where its answer decides. One that panics or takes longer than the budget of the
+    /// options has answered `indeterminate`.
+    #[must_use]
+    pub fn read(&self, probe: Option<&dyn Probe>) -> Option<Derived> {
+        let snapshot = self.snapshot();
+        let record = snapshot.record();
+        let mut ask = || match (probe, record) {
+            (Some(probe), Some(record)) => {
+                ask_within_budget(probe, record, &*self.host.clock, self.options.probe_budget)
+            }
+            _ => crate::process::Liveness::Indeterminate,
+        };
+        let asked: Option<&mut dyn FnMut() -> _> = if probe.is_some() { Some(&mut ask) } else { None };
+        snapshot.derive(&self.options, self.host.clock.wall_ms(), asked)
+    }
+
+    /// What stands there, for deriving later and for looking at the record itself.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        match self.locate() {
+            Ok((directory, name)) => Snapshot::new(Stored::read(&*directory, &name)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Snapshot::new(Stored::Absent),
+            Err(error) => Snapshot::unreadable(error),
+        }
+    }
+
+    /// The options with which this reader derives.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The agent's directory, and the record's name in it.
+    pub(crate) fn locate(&self) -> io::Result<(Arc<dyn Directory>, String)> {
+        match self.host.files.open(&self.path) {
+            Ok(directory) => Ok((directory, RECORD.to_owned())),
+            // Not a directory, or missing, or a link to nothing: then the path is the record's own, and what stands
+            // there is for the read to tell.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound) => {
+                let name = self.path.file_name().and_then(|name| name.to_str()).ok_or(error)?;
+                let parent = match self.path.parent() {
+                    Some(parent) if !parent.as_os_str().is_empty() => parent,
+                    _ => Path::new("."),
+                };
+                Ok((self.host.files.open(parent)?, name.to_owned()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

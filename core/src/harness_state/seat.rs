@@ -1,0 +1,167 @@
+//! One agent's directory: the names of its files, and what is found there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::codec::{self, MAX_RECORD_BYTES, Salvage};
+use super::options::Options;
+use super::record::Record;
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+use crate::storage::{self, Directory, LockError, LockGuard, OpenFile};
+
+/// The record.
+pub const RECORD: &str = "harness-state";
+/// Its lock file, which is permanent.
+pub const LOCK: &str = ".harness-state.lock";
+/// The sequence floor.
+pub const FLOOR: &str = ".harness-state.seq";
+/// The lease that a session holds for its life.
+pub const LEASE: &str = ".harness-state.lease";
+/// What hooks could not do.
+pub const LOG: &str = ".harness-state.log";
+/// The sibling record that a claim removes.
+pub(crate) const CONTEXT: &str = "harness-context";
+pub(crate) const CONTEXT_LOCK: &str = ".harness-context.lock";
+
+pub(crate) const STAGED_RECORD: &str = ".harness-state.tmp-";
+pub(crate) const STAGED_FLOOR: &str = ".harness-state.seq.tmp-";
+
+/// A floor is at most twenty digits; what is longer than this is none.
+const MAX_FLOOR_BYTES: u64 = 4096;
+
+/// A stored file, as HS-18 tells them apart.
+#[derive(Debug)]
+pub(crate) enum Stored {
+    /// Nothing stands at the name.
+    Absent,
+    /// Something stands there that cannot be read or decoded.
+    Unreadable(Unreadable),
+    /// A record.
+    Parsed(Box<ParsedRecord>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// An I/O error other than not found.
+    Io(io::Error),
+    /// Readable bytes that are no record; what a claim can still take from them.
+    Malformed(String, Salvage),
+}
+
+#[derive(Debug)]
+pub(crate) struct ParsedRecord {
+    pub(crate) record: Record,
+    /// The bytes it was decoded from, of which a heartbeat keeps what it does not know.
+    pub(crate) bytes: Vec<u8>,
+    /// The open file, which keeps its inode from being reused while it is judged.
+    pub(crate) file: OpenFile,
+}
+
+impl Stored {
+    pub(crate) fn read(directory: &dyn Directory, name: &str) -> Stored {
+        let mut bytes = Vec::new();
+        match directory.read(name, MAX_RECORD_BYTES, &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Stored::Absent,
+            Err(error) => Stored::Unreadable(Unreadable::Io(error)),
+            Ok(file) if file.oversized => {
+                let message = format!("larger than a record can be, bytes=`{}`", file.metadata.size);
+                Stored::Unreadable(Unreadable::Malformed(message, Salvage::default()))
+            }
+            Ok(file) => match codec::decode(&bytes) {
+                Ok(record) => Stored::Parsed(Box::new(ParsedRecord { record, bytes, file })),
+                Err(malformed) => {
+                    Stored::Unreadable(Unreadable::Malformed(malformed.to_string(), codec::salvage(&bytes)))
+                }
+            },
+        }
+    }
+
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match self {
+            Stored::Parsed(parsed) => Some(&parsed.record),
+            Stored::Absent | Stored::Unreadable(_) => None,
+        }
+    }
+}
+
+/// The sequence floor, as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Floor {
+    /// The highest sequence that it remembers; 0 where it remembers none.
+    pub(crate) value: u64,
+    /// Why something stands there and remembers nothing (HS-57).
+    pub(crate) damage: Option<String>,
+}
+
+impl Floor {
+    pub(crate) fn read(directory: &dyn Directory) -> (Floor, Option<OpenFile>) {
+        let mut bytes = Vec::new();
+        match directory.read(FLOOR, MAX_FLOOR_BYTES, &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Floor { value: 0, damage: None }, None),
+            Err(error) => (Floor::damaged(error.to_string()), None),
+            Ok(file) => (Floor::parse(&bytes, file.oversized), Some(file)),
+        }
+    }
+
+    fn parse(bytes: &[u8], oversized: bool) -> Floor {
+        // `trim` takes Unicode white space and `parse` a leading plus sign and zeros, as HS-57 says.
+        let number = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok());
+        match number {
+            Some(value) if !oversized => Floor { value, damage: None },
+            _ => Floor::damaged("the content is no decimal number of 64 bits".to_owned()),
+        }
+    }
+
+    fn damaged(damage: String) -> Floor {
+        Floor { value: 0, damage: Some(damage) }
+    }
+}
+
+/// An agent's directory by its path, which need not exist yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    pub(crate) path: PathBuf,
+    pub(crate) host: Host,
+    pub(crate) options: Arc<Options>,
+}
+
+impl Seat {
+    pub(crate) fn new(path: &Path, host: &Host, options: &Options) -> Self {
+        Seat { path: path.to_path_buf(), host: host.clone(), options: Arc::new(options.clone()) }
+    }
+
+    /// Opens the directory, creating it where it is missing, and takes its lock.
+    pub(crate) fn lock(&self) -> Result<LockGuard> {
+        let directory = self.host.files.open_or_create(&self.path).map_err(|error| self.io("open", error))?;
+        self.lock_named(&directory, LOCK)
+    }
+
+    pub(crate) fn lock_named(&self, directory: &Arc<dyn Directory>, name: &str) -> Result<LockGuard> {
+        storage::acquire(directory, name, self.options.lock_wait, &*self.host.clock).map_err(|error| {
+            match error {
+                LockError::Busy => {
+                    let waited = self.options.lock_wait.as_millis();
+                    let message =
+                        format!("the lock was held by somebody else, file=`{name}` waited_ms=`{waited}`");
+                    Error::new(Code::HarnessStateBusy, message)
+                }
+                LockError::Cancelled => {
+                    let message = format!("the wait for the lock was cancelled, file=`{name}`");
+                    Error::new(Code::Cancelled, message)
+                }
+                LockError::DoesNotExclude => {
+                    let message = format!("locks do not exclude here, path=`{}`", self.path.display());
+                    Error::new(Code::HarnessStateLocking, message)
+                }
+                LockError::Io(error) => self.io("lock", error),
+            }
+        })
+    }
+
+    pub(crate) fn io(&self, doing: &str, error: io::Error) -> Error {
+        let message = format!("cannot {doing}, path=`{}`", self.path.display());
+        Error::new(Code::HarnessStateIo, message).with_source(error)
+    }
+}

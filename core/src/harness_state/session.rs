@@ -1,0 +1,250 @@
+//! What a wrapper needs in one object: mint, claim, lease, hand over, heartbeat, end.
+//!
+//! It has no thread of its own; its caller drives it. Dropping it without `end` releases the lease and writes
+//! nothing, exactly as the death of the process does: a reader with a lease probe then derives `session-dead`.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::claim::{Claim, Claimant, claim};
+use super::environment::SessionEnvironment;
+use super::observation::{Observation, State};
+use super::options::Options;
+use super::ownership::refuse_forked;
+use super::reader::Reader;
+use super::seat::LEASE;
+use super::token::mint_token;
+use super::writer::{Heartbeat, Report, Skip, Writer};
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+use crate::process::{Liveness, ProcessIdentity};
+use crate::storage::{LockGuard, acquire, fork_generation};
+
+/// How long the start of a session waits for the lease. A reader's probe holds it for microseconds; a session that
+/// was superseded and still lives holds it for longer, and then this one asks again at each heartbeat.
+const LEASE_WAIT: Duration = Duration::from_millis(250);
+
+/// What a session is started with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    /// The agent's directory; created where it is missing.
+    pub directory: PathBuf,
+    /// The agent's name.
+    pub agent: String,
+    /// The harness's name.
+    pub harness: String,
+    /// The pty session in which the harness will run. Without one no live state can be written.
+    pub pty_session: Option<String>,
+    /// The token to claim with; none to mint one.
+    pub token: Option<String>,
+}
+
+/// What [`Session::heartbeat_if_due`] did.
+#[derive(Debug)]
+pub enum Tick {
+    /// Nothing was due; the next heartbeat is due at this wall-clock time in ms since 1970.
+    NotDue(u64),
+    /// The stamp was renewed.
+    Renewed,
+    /// There was nothing of this session's to renew.
+    Skipped(Skip),
+    /// The attached harness process is provably gone, so nothing was renewed: end the session.
+    HarnessGone,
+}
+
+/// A claimed session, alive for as long as this object.
+#[derive(Debug)]
+pub struct Session {
+    writer: Writer,
+    claim: Claim,
+    options: Options,
+    host: Host,
+    /// Forks before the session was started: in a forked child it is somebody else's.
+    fork_generation: u64,
+    life: Mutex<Life>,
+}
+
+#[derive(Debug)]
+struct Life {
+    lease: Option<LockGuard>,
+    harness: Option<ProcessIdentity>,
+    /// The stamp that the session knows of, its own or a sibling's.
+    stamped_at_ms: u64,
+    over: bool,
+}
+
+impl Session {
+    /// Mints a token unless one is given, claims the seat, and takes the lease. Once it has returned, claim and floor
+    /// are durable, and the lease is held if [`Session::holds_lease`] says so.
+    ///
+    /// # Errors
+    /// As [`claim`].
+    pub fn start(new: NewSession, options: &Options, host: &Host) -> Result<Self> {
+        let token = new.token.unwrap_or_else(|| mint_token(host));
+        let claimant = Claimant { agent: new.agent, harness: new.harness, token };
+        let claim = claim(&new.directory, &claimant, options, host)?;
+        let identity = claimant.writer_identity(new.pty_session);
+        let writer = Writer::open(&new.directory, identity, Some(claim.sequence), options, host)?;
+        let life = Life { lease: None, harness: None, stamped_at_ms: host.clock.wall_ms(), over: false };
+        let session = Session {
+            writer,
+            claim,
+            options: options.clone(),
+            host: host.clone(),
+            fork_generation: fork_generation(),
+            life: Mutex::new(life),
+        };
+        session.take_lease(&mut session.life(), LEASE_WAIT);
+        Ok(session)
+    }
+
+    /// The claim with which the session started, and what it could not do.
+    #[must_use]
+    pub fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    /// The session's writer, which has adopted the claim.
+    #[must_use]
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Whether the session holds its lease. Not while a superseded session that still lives holds it.
+    #[must_use]
+    pub fn holds_lease(&self) -> bool {
+        self.refuse_after_fork().is_ok() && self.life().lease.is_some()
+    }
+
+    /// What to hand to the harness and its hooks.
+    #[must_use]
+    pub fn environment(&self) -> SessionEnvironment {
+        SessionEnvironment {
+            agent_dir: self.writer.directory().to_string_lossy().into_owned(),
+            identity: self.writer.identity().clone(),
+            sequence: Some(self.claim.sequence),
+        }
+    }
+
+    /// Names the harness process that was started for this session, and records `ready` if nothing has been observed
+    /// since the claim and the session names a pty session. From then on no heartbeat is made for a dead harness.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `no-such-process` when the pid runs no process now; as [`Writer::observe`].
+    pub fn attach(&self, pid: u32) -> Result<ProcessIdentity> {
+        self.refuse_after_fork()?;
+        let Some(process) = self.host.processes.identify(pid) else {
+            let message = format!("no process runs under this pid, pid=`{pid}`");
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("no-such-process"));
+        };
+        self.life().harness = Some(process.clone());
+        if self.writer.identity().pty_session.is_some() {
+            self.writer.observe_over_own(|own| {
+                let untouched = own.is_some_and(Observation::is_placeholder);
+                untouched.then(|| Observation::new(State::Ready))
+            })?;
+        }
+        Ok(process)
+    }
+
+    /// The process that was attached.
+    #[must_use]
+    pub fn harness_process(&self) -> Option<ProcessIdentity> {
+        self.life().harness.clone()
+    }
+
+    /// Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it.
+    /// Call it as often as is convenient; between two due times it reads nothing and writes nothing. It also asks
+    /// again for a lease that could not be had, and gives the lease up once another session has claimed.
+    ///
+    /// # Errors
+    /// As [`Writer::heartbeat`]; `HARNESS_STATE_INPUT` with reason `forked` in a forked child.
+    pub fn heartbeat_if_due(&self) -> Result<Tick> {
+        self.refuse_after_fork()?;
+        let mut life = self.life();
+        if life.lease.is_none() && !life.over {
+            self.take_lease(&mut life, Duration::ZERO);
+        }
+        let now_ms = self.host.clock.wall_ms();
+        if let Some(due) = self.not_due(life.stamped_at_ms, now_ms) {
+            return Ok(Tick::NotDue(due));
+        }
+        if let Some(stamp) = self.stamp_on_disk() {
+            life.stamped_at_ms = stamp;
+            if let Some(due) = self.not_due(stamp, now_ms) {
+                return Ok(Tick::NotDue(due));
+            }
+        }
+        let gone = life
+            .harness
+            .as_ref()
+            .is_some_and(|harness| harness.liveness(&*self.host.processes) == Liveness::Dead);
+        if gone {
+            return Ok(Tick::HarnessGone);
+        }
+        match self.writer.heartbeat()? {
+            Heartbeat::Landed { .. } => {
+                life.stamped_at_ms = now_ms;
+                Ok(Tick::Renewed)
+            }
+            Heartbeat::Skipped(skip) => {
+                if matches!(skip, Skip::ForeignToken | Skip::Superseded) {
+                    life.lease = None;
+                    life.over = true;
+                }
+                // Asked again after the next interval, so that a caller's loop does not read at every turn.
+                life.stamped_at_ms = now_ms;
+                Ok(Tick::Skipped(skip))
+            }
+        }
+    }
+
+    /// Ends the session with this exit, e.g. `exit 0` or `signal 9`, and releases the lease. Durable when it lands
+    /// with an exit. Afterwards no heartbeat does anything.
+    ///
+    /// # Errors
+    /// As [`Writer::ended`]; the lease is then still held.
+    pub fn end(&self, exit: Option<&str>) -> Result<Report> {
+        self.refuse_after_fork()?;
+        let report = self.writer.ended(exit)?;
+        let mut life = self.life();
+        life.lease = None;
+        life.over = true;
+        Ok(report)
+    }
+
+    fn life(&self) -> MutexGuard<'_, Life> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse_after_fork(&self) -> Result<()> {
+        // The generation first: another thread may have held the mutex at the moment of the fork.
+        refuse_forked(self.fork_generation != fork_generation())?;
+        refuse_forked(self.life().lease.as_ref().is_some_and(LockGuard::is_forked))
+    }
+
+    /// Takes the lease and writes the token into it. A lease whose token could not be written is let go of: readers
+    /// would take it for another session's.
+    fn take_lease(&self, life: &mut Life, wait: Duration) {
+        let Ok(directory) = self.host.files.open(self.writer.directory()) else { return };
+        let Ok(lease) = acquire(&directory, LEASE, wait, &*self.host.clock) else { return };
+        if lease.file().set_contents(self.writer.identity().token.as_bytes()).is_ok() {
+            life.lease = Some(lease);
+        }
+    }
+
+    /// When the next heartbeat is due, if it is not due now. A stamp far ahead of the clock, which was set back
+    /// since, is due at once.
+    fn not_due(&self, stamped_at_ms: u64, now_ms: u64) -> Option<u64> {
+        let due = stamped_at_ms.saturating_add(self.options.refresh_ms);
+        let believed = stamped_at_ms <= now_ms.saturating_add(self.options.future_skew_ms);
+        (now_ms < due && believed).then_some(due)
+    }
+
+    fn stamp_on_disk(&self) -> Option<u64> {
+        let snapshot = Reader::open(self.writer.directory(), &self.options, &self.host).snapshot();
+        let record = snapshot.record()?;
+        (record.incarnation == self.writer.identity().token).then_some(record.written_at_ms)
+    }
+}

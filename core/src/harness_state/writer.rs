@@ -1,0 +1,541 @@
+//! A writer: one session's voice in one agent's directory.
+//!
+//! Every call that writes runs lock, read, decide, publish. Nothing is cached between calls but the interrupt flag,
+//! the resolved sequence, and which file was judged last, pinned by an open descriptor (HS-30).
+
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::codec;
+use super::observation::Observation;
+use super::options::Options;
+use super::ownership::{OwnershipGuard, raise_floor};
+use super::record::Record;
+use super::seat::{FLOOR, Floor, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable};
+use super::token::refuse_empty;
+use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::storage::{Directory, Durability, Metadata, OpenFile, Replacement, publish};
+
+/// Who writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterIdentity {
+    /// The agent's name.
+    pub agent: String,
+    /// The harness's name.
+    pub harness: String,
+    /// The pty session in which the harness runs. Without one no live state can be written; the empty string counts
+    /// as one.
+    pub pty_session: Option<String>,
+    /// The session's token, shared by all its writers. Never empty.
+    pub token: String,
+}
+
+/// What a call did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new record stands.
+    Landed,
+    /// Nothing changed and the stamp is fresh; nothing was written.
+    Coalesced,
+    /// The rules forbid it; nothing was written. An answer, not an error, and not a success.
+    Refused(Refusal),
+}
+
+impl Outcome {
+    /// `landed`, `coalesced` or `refused`.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Outcome::Landed => "landed",
+            Outcome::Coalesced => "coalesced",
+            Outcome::Refused(_) => "refused",
+        }
+    }
+
+    /// Why it was refused, where it was.
+    #[must_use]
+    pub const fn refusal(self) -> Option<Refusal> {
+        match self {
+            Outcome::Refused(refusal) => Some(refusal),
+            Outcome::Landed | Outcome::Coalesced => None,
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($(#[doc = $doc:literal])+ $name:ident { $($(#[doc = $vdoc:literal])+ $variant:ident = $word:literal,)+ }) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name { $($(#[doc = $vdoc])+ $variant,)+ }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The stable lower-case word.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why an observation was refused.
+    Refusal {
+        /// Something stands at the record's name that cannot be read; only a claim goes over it.
+        Unreadable = "unreadable",
+        /// A token-only writer found somebody else's record.
+        Unclaimed = "unclaimed",
+        /// Record or floor carries a higher sequence: another session has claimed.
+        Superseded = "superseded",
+        /// The record is of a schema that is not accepted.
+        Schema = "schema",
+        /// The session's own ending with an exit stands.
+        Terminal = "terminal",
+        /// A hook had no identity in its environment.
+        IdentityMissing = "identity-missing",
+    }
+}
+
+reasons! {
+    /// Why a heartbeat was skipped.
+    Skip {
+        /// There is no record.
+        Absent = "absent",
+        /// The record cannot be read.
+        Unreadable = "unreadable",
+        /// The record is of a schema that is not accepted.
+        Schema = "schema",
+        /// The record carries another session's token.
+        ForeignToken = "foreign-token",
+        /// The record's state is a word that this build does not know.
+        UnknownState = "unknown-state",
+        /// The session has ended.
+        Ended = "ended",
+        /// Record or floor carries a higher sequence.
+        Superseded = "superseded",
+    }
+}
+
+/// What a heartbeat did.
+#[derive(Debug)]
+pub enum Heartbeat {
+    /// The stamp was renewed.
+    Landed {
+        /// The floor should have been raised after the record and could not be.
+        floor_failure: Option<Error>,
+    },
+    /// There was nothing of this session's to renew.
+    Skipped(Skip),
+}
+
+/// What an observation did.
+#[derive(Debug)]
+pub struct Report {
+    /// The answer.
+    pub outcome: Outcome,
+    /// The floor should have been raised after the record and could not be. The record stands.
+    pub floor_failure: Option<Error>,
+}
+
+impl Report {
+    fn of(outcome: Outcome) -> Self {
+        Report { outcome, floor_failure: None }
+    }
+}
+
+/// One session's voice in one agent's directory. May be shared by threads.
+#[derive(Debug)]
+pub struct Writer {
+    seat: Seat,
+    identity: WriterIdentity,
+    memory: Mutex<Memory>,
+}
+
+/// All that outlives a call.
+#[derive(Debug, Default)]
+struct Memory {
+    sequence: Option<u64>,
+    /// How often `interrupt` was called, and how many of those a landed observation has answered.
+    interrupts: u64,
+    answered_interrupts: u64,
+    judged: Option<Judged>,
+    floor: Option<JudgedFloor>,
+}
+
+/// The own record that stood when an observation coalesced.
+#[derive(Debug)]
+struct Judged {
+    record: Record,
+    /// Keeps the inode in use, so that no other file can look the same.
+    file: OpenFile,
+    /// The clock when it was read.
+    read_at_ms: u64,
+}
+
+#[derive(Debug)]
+struct JudgedFloor {
+    value: u64,
+    file: Option<OpenFile>,
+    read_at_ms: u64,
+}
+
+/// A file changed within the clock tick of the file system in which it was read looks unchanged.
+const SETTLED_AFTER_NS: i128 = 20_000_000;
+
+impl Writer {
+    /// Opens a writer on an agent's directory, which need not exist yet. Touches no file.
+    ///
+    /// `sequence` is the one that a claim returned, for a writer that adopts the claim; without it the writer is
+    /// token-only and writes where nobody has claimed, or where its own token stands.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_EMPTY_TOKEN`.
+    pub fn open(
+        directory: impl AsRef<Path>,
+        identity: WriterIdentity,
+        sequence: Option<u64>,
+        options: &Options,
+        host: &Host,
+    ) -> Result<Self> {
+        refuse_empty(&identity.token)?;
+        let memory = Memory { sequence, ..Memory::default() };
+        Ok(Writer {
+            seat: Seat::new(directory.as_ref(), host, options),
+            identity,
+            memory: Mutex::new(memory),
+        })
+    }
+
+    /// Who writes.
+    #[must_use]
+    pub fn identity(&self) -> &WriterIdentity {
+        &self.identity
+    }
+
+    /// The agent's directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.seat.path
+    }
+
+    /// The sequence that was adopted or resolved; none before a token-only writer's first accepted call.
+    #[must_use]
+    pub fn sequence(&self) -> Option<u64> {
+        self.memory().sequence
+    }
+
+    /// Records what is seen. When it answers [`Outcome::Landed`] every reader sees it; an ending with an exit is
+    /// then also durable, anything else may be lost with the machine's power.
+    ///
+    /// # Errors
+    /// The codes of [`Observation::validate`] before anything is touched; `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`
+    /// with nothing written, except that after a failed sync the record may stand.
+    pub fn observe(&self, observation: &Observation) -> Result<Report> {
+        self.decide_and_publish(Some(observation), |_| None, false)
+    }
+
+    /// As [`Writer::observe`], unless the session's own ending with an exit stands: then nothing is written and the
+    /// answer is refused as `terminal`.
+    ///
+    /// # Errors
+    /// As [`Writer::observe`].
+    pub fn observe_unless_ended(&self, observation: &Observation) -> Result<Report> {
+        self.decide_and_publish(Some(observation), |_| None, true)
+    }
+
+    /// As [`Writer::observe_unless_ended`] with an observation that depends on what stands, judged under the lock.
+    /// `choose` gets what the own record says, or none where another's or nothing stands; none from it writes
+    /// nothing and answers none.
+    ///
+    /// # Errors
+    /// As [`Writer::observe`].
+    pub fn observe_over_own(
+        &self,
+        choose: impl FnOnce(Option<&Observation>) -> Option<Observation>,
+    ) -> Result<Option<Report>> {
+        let mut chosen = false;
+        let report = self.decide_and_publish(
+            None,
+            |own| {
+                let choice = choose(own);
+                chosen = choice.is_some();
+                choice
+            },
+            true,
+        )?;
+        Ok(chosen.then_some(report))
+    }
+
+    /// Records the end: `observe` of ended, with this exit, e.g. `exit 0` or `signal 9`. A repeat coalesces, another
+    /// exit replaces. Durable when it lands with an exit.
+    ///
+    /// # Errors
+    /// As [`Writer::observe`].
+    pub fn ended(&self, exit: Option<&str>) -> Result<Report> {
+        self.observe(&Observation::ended(exit))
+    }
+
+    /// Makes the next landed observation a transition even if it says what stands, because what stands was
+    /// interrupted. Touches no file.
+    pub fn interrupt(&self) {
+        self.memory().interrupts += 1;
+    }
+
+    /// Renews the stamp of the session's live record, whoever of the session wrote it, and keeps everything else as
+    /// it stood, unknown members included. Not synced. Where there is nothing to renew it is quiet.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO` with nothing written.
+    pub fn heartbeat(&self) -> Result<Heartbeat> {
+        match self.seat.host.files.open(&self.seat.path) {
+            Ok(_) => {}
+            // No directory: there is nothing to renew, and nothing is created for it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Heartbeat::Skipped(Skip::Absent));
+            }
+            Err(error) => return Err(self.seat.io("open", error)),
+        }
+        let lock = self.seat.lock()?;
+        let directory = &**lock.directory();
+        let stored = Stored::read(directory, RECORD);
+        let floor = self.floor(directory);
+        let at = self.circumstances(&stored, floor);
+        let next = match transition::heartbeat(at, &self.identity.token, self.sequence()) {
+            Ok(next) => next,
+            Err(skip) => return Ok(Heartbeat::Skipped(skip)),
+        };
+        let Stored::Parsed(parsed) = &stored else { unreachable!("a heartbeat lands over a record") };
+        let bytes = codec::encode_keeping_unknown(&next, &parsed.bytes);
+        self.publish(directory, &bytes, Durability::Observed, Some(parsed))?;
+        Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, next.seq, floor) })
+    }
+
+    /// Runs `action` under the lock while schema, token and sequence of the record are this session's, and answers
+    /// its result; answers none, without running it, where they are not.
+    ///
+    /// # Errors
+    /// As [`Writer::lock_current_ownership`].
+    pub fn with_current_ownership<R>(&self, action: impl FnOnce() -> R) -> Result<Option<R>> {
+        Ok(self.lock_current_ownership()?.map(|_guard| action()))
+    }
+
+    /// Takes the lock while schema, token and sequence of the record are this session's; none where they are not.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`.
+    pub fn lock_current_ownership(&self) -> Result<Option<OwnershipGuard>> {
+        match self.seat.host.files.open(&self.seat.path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.seat.io("open", error)),
+        }
+        let lock = self.seat.lock()?;
+        let stored = Stored::read(&**lock.directory(), RECORD);
+        let floor = self.floor(&**lock.directory());
+        let own = stored.record().filter(|record| {
+            let sequence = self.sequence().unwrap_or(record.seq);
+            self.seat.options.accepts(&record.schema)
+                && record.incarnation == self.identity.token
+                && record.seq == sequence
+                && floor <= sequence
+        });
+        Ok(own.map(|record| record.seq).map(|sequence| OwnershipGuard::new(lock, sequence)))
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `given` is validated before anything is touched; `choose` is asked under the lock where nothing is given.
+    fn decide_and_publish(
+        &self,
+        given: Option<&Observation>,
+        choose: impl FnOnce(Option<&Observation>) -> Option<Observation>,
+        keep_ending: bool,
+    ) -> Result<Report> {
+        let has_pty_session = self.identity.pty_session.is_some();
+        if let Some(observation) = given {
+            observation.validate(has_pty_session)?;
+            if let Some(report) = self.coalesce_without_lock(observation, keep_ending) {
+                return Ok(report);
+            }
+        }
+        let lock = self.seat.lock()?;
+        let directory = &**lock.directory();
+        let stored = Stored::read(directory, RECORD);
+        let chosen;
+        let observation = match given {
+            Some(observation) => observation,
+            None => {
+                let own = stored.record().filter(|record| record.incarnation == self.identity.token);
+                match choose(own.map(Record::observation).as_ref()) {
+                    Some(choice) => chosen = choice,
+                    None => return Ok(Report::of(Outcome::Coalesced)),
+                }
+                chosen.validate(has_pty_session)?;
+                &chosen
+            }
+        };
+        let floor = self.floor(directory);
+        let at = self.circumstances(&stored, floor);
+        let (sequence, interrupts, interrupted) = {
+            let memory = self.memory();
+            (memory.sequence, memory.interrupts, memory.interrupts != memory.answered_interrupts)
+        };
+        let standing = Standing { identity: &self.identity, sequence, interrupted };
+        let (sequence, then) = match transition::observe(at, standing, observation, keep_ending) {
+            Decision::Refused(refusal) => return Ok(Report::of(Outcome::Refused(refusal))),
+            Decision::Resolved { sequence, then } => (sequence, then),
+        };
+        self.memory().sequence = Some(sequence);
+        let record = match then {
+            Then::KeepEnding => return Ok(Report::of(Outcome::Refused(Refusal::Terminal))),
+            Then::Coalesce => {
+                self.remember_judged(stored, at_read(&self.seat));
+                return Ok(Report::of(Outcome::Coalesced));
+            }
+            Then::Land(record) => record,
+        };
+        let durability = if record.is_terminal() { Durability::Durable } else { Durability::Observed };
+        let parsed = match &stored {
+            Stored::Parsed(parsed) => Some(&**parsed),
+            Stored::Absent | Stored::Unreadable(_) => None,
+        };
+        self.publish(directory, &codec::encode(&record), durability, parsed)?;
+        {
+            let mut memory = self.memory();
+            memory.answered_interrupts = interrupts;
+            memory.judged = None;
+        }
+        Ok(Report { outcome: Outcome::Landed, floor_failure: self.raise_floor(directory, sequence, floor) })
+    }
+
+    /// HS-20: a call that publishes nothing may decide without the lock where one look at the record is a valid
+    /// point in time. The judged file is pinned, so an unchanged `stat` means unchanged bytes; the floor is looked at
+    /// afterwards, so a claim in between is seen by one of the two.
+    fn coalesce_without_lock(&self, observation: &Observation, keep_ending: bool) -> Option<Report> {
+        let directory = {
+            let memory = self.memory();
+            memory.judged.as_ref().filter(|judged| judged.record.says(observation))?;
+            drop(memory);
+            self.seat.host.files.open(&self.seat.path).ok()?
+        };
+        let record_now = directory.metadata(RECORD).ok()?;
+        let floor_now = directory.metadata(FLOOR);
+        let memory = self.memory();
+        let judged = memory.judged.as_ref()?;
+        if !is_unchanged(&judged.file, judged.read_at_ms, &record_now) {
+            return None;
+        }
+        let floor = memory.floor.as_ref()?;
+        let floor_stands = match (&floor.file, &floor_now) {
+            (None, Err(error)) => error.kind() == io::ErrorKind::NotFound,
+            (Some(file), Ok(now)) => is_unchanged(file, floor.read_at_ms, now),
+            _ => false,
+        };
+        if !floor_stands {
+            return None;
+        }
+        let at = Circumstances {
+            prior: Prior::Record(&judged.record),
+            floor: floor.value,
+            now_ms: self.seat.host.clock.wall_ms(),
+            options: &self.seat.options,
+        };
+        let interrupted = memory.interrupts != memory.answered_interrupts;
+        let standing = Standing { identity: &self.identity, sequence: memory.sequence, interrupted };
+        match transition::observe(at, standing, observation, keep_ending) {
+            Decision::Resolved { then: Then::Coalesce, .. } => Some(Report::of(Outcome::Coalesced)),
+            Decision::Resolved { .. } | Decision::Refused(_) => None,
+        }
+    }
+
+    fn remember_judged(&self, stored: Stored, read_at_ms: u64) {
+        if let Stored::Parsed(parsed) = stored
+            && !parsed.file.through_link
+        {
+            let ParsedRecord { record, file, .. } = *parsed;
+            self.memory().judged = Some(Judged { record, file, read_at_ms });
+        }
+    }
+
+    /// The floor, read again only when its file has changed since it was last judged (HS-38).
+    fn floor(&self, directory: &dyn Directory) -> u64 {
+        let now = directory.metadata(FLOOR);
+        if let Some(floor) = &self.memory().floor {
+            match (&floor.file, &now) {
+                (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => return floor.value,
+                (Some(file), Ok(now)) if is_unchanged(file, floor.read_at_ms, now) => return floor.value,
+                _ => {}
+            }
+        }
+        let read_at_ms = at_read(&self.seat);
+        let (Floor { value, damage }, file) = Floor::read(directory);
+        // What is damaged in a way that leaves no file to compare is read again each time.
+        let comparable = file.as_ref().map_or(damage.is_none(), |file| !file.through_link);
+        self.memory().floor = comparable.then_some(JudgedFloor { value, file, read_at_ms });
+        value
+    }
+
+    fn circumstances<'a>(&'a self, stored: &'a Stored, floor: u64) -> Circumstances<'a> {
+        let prior = prior_of(stored);
+        Circumstances { prior, floor, now_ms: self.seat.host.clock.wall_ms(), options: &self.seat.options }
+    }
+
+    fn publish(
+        &self,
+        directory: &dyn Directory,
+        bytes: &[u8],
+        durability: Durability,
+        judged: Option<&ParsedRecord>,
+    ) -> Result<()> {
+        publish_record(&self.seat, directory, bytes, durability, judged)
+    }
+
+    /// HS-50: any landed write above the floor raises it, after the record; sequence 0 writes none.
+    fn raise_floor(&self, directory: &dyn Directory, sequence: u64, floor: u64) -> Option<Error> {
+        if sequence <= floor {
+            return None;
+        }
+        raise_floor(directory, sequence, &self.seat.host).err()
+    }
+}
+
+pub(crate) fn prior_of(stored: &Stored) -> Prior<'_> {
+    match stored {
+        Stored::Absent => Prior::Absent,
+        Stored::Unreadable(Unreadable::Io(_)) => Prior::Unreadable(codec::Salvage::default()),
+        Stored::Unreadable(Unreadable::Malformed(_, salvage)) => Prior::Unreadable(*salvage),
+        Stored::Parsed(parsed) => Prior::Record(&parsed.record),
+    }
+}
+
+pub(crate) fn publish_record(
+    seat: &Seat,
+    directory: &dyn Directory,
+    bytes: &[u8],
+    durability: Durability,
+    judged: Option<&ParsedRecord>,
+) -> Result<()> {
+    let judged = judged.filter(|parsed| !parsed.file.through_link).map(|parsed| parsed.file.metadata);
+    let replacement = Replacement { name: RECORD, staged_prefix: STAGED_RECORD, bytes, durability, judged };
+    publish(directory, &replacement, &seat.host).map_err(|error| seat.io("publish the record", error))
+}
+
+fn at_read(seat: &Seat) -> u64 {
+    seat.host.clock.wall_ms()
+}
+
+/// Whether a name still stands for the very bytes that were read: the same file, unchanged, and not changed again
+/// within the clock tick of its last reading.
+fn is_unchanged(file: &OpenFile, read_at_ms: u64, now: &Metadata) -> bool {
+    let settled = i128::from(read_at_ms) * 1_000_000 - file.metadata.changed_ns > SETTLED_AFTER_NS;
+    settled && file.metadata == *now
+}

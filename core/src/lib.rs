@@ -1,0 +1,33 @@
+//! One on-disk discipline for coordinators of coding agents.
+//!
+//! State lives in files that several processes, in several languages, touch at once, and any of them may die at
+//! any moment. Every rule about those files lives in this crate, once; the C library and the Python and Node
+//! packages convert, call, and speak their language's idiom.
+//!
+//! What the crate promises:
+//!
+//! - a reader never sees half a write, and never waits for a writer;
+//! - what a call's documentation says to be on disk is there once it has returned, and a crash at any point
+//!   leaves a state that is described in `docs/format/`;
+//! - nothing is ever guessed: what is not known reads as `unknown`, with the reason;
+//! - it has no threads of its own, no global configuration and no output on any stream.
+//!
+//! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
+//! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] is the first domain.
+//! [`testing`] replaces the machine by one that a test controls.
+
+pub mod clock;
+pub mod error;
+pub mod harness_state;
+pub mod host;
+pub mod json;
+pub mod process;
+pub mod random;
+pub mod storage;
+pub mod testing;
+
+pub use error::{Code, Error, Kind, Result};
+pub use host::Host;
+
+/// The version of the library, which is that of all its packages.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

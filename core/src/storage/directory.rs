@@ -1,0 +1,218 @@
+//! The traits through which every byte reaches the disk.
+//!
+//! All names are relative to an open directory; nothing resolves a path twice. Each method is at most a handful
+//! of system calls and is one point at which the faulty directory can fail, crash or lose what was not synced.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Opens directories.
+pub trait FileSystem: Send + Sync + fmt::Debug {
+    /// Opens an existing directory.
+    ///
+    /// # Errors
+    /// Not found, not a directory, not permitted, as the system says it.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>>;
+
+    /// Opens a directory, creating it and its parents where they are missing. A created one is accessible to
+    /// its owner whatever the umask.
+    ///
+    /// # Errors
+    /// As the system says it; what was created before the failure stays.
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>>;
+}
+
+/// One open directory. Names are single path components.
+pub trait Directory: Send + Sync + fmt::Debug {
+    /// Which directory this is, for as long as it exists.
+    fn identity(&self) -> FileIdentity;
+
+    /// Reads a regular file through links, never blocking on a pipe or device.
+    ///
+    /// The returned [`OpenFile`] keeps the file's inode from being reused for as long as it lives.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] means that nothing at all is there; a dangling link, a pipe, a device and a
+    /// directory are other errors.
+    fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile>;
+
+    /// Describes what stands at the name itself, not what a link points to.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn metadata(&self, name: &str) -> io::Result<Metadata>;
+
+    /// Creates a file of mode 0600 that must not exist, whatever the umask.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when anything stands there; it is left alone.
+    fn create(&self, name: &str) -> io::Result<Box<dyn NewFile>>;
+
+    /// Appends to a file, creating it with mode 0600, and answers its size afterwards. Refuses links.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64>;
+
+    /// Puts `from` in the place of `to`, atomically for every reader.
+    ///
+    /// # Errors
+    /// As the system says it, among others when `to` is a directory.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Exchanges two existing names atomically.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where the file system cannot.
+    fn exchange(&self, a: &str, b: &str) -> io::Result<()>;
+
+    /// Whether an unsynced replacement is cheaper by exchange than by rename here.
+    fn gains_by_exchange(&self) -> bool;
+
+    /// Removes a name that is not a directory.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes creations, renames and removals in this directory durable.
+    ///
+    /// # Errors
+    /// As the system says it; then nothing is known about their durability.
+    fn sync(&self) -> io::Result<()>;
+
+    /// The names in this directory.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Opens a permanent lock file for reading and writing, creating it with mode 0600 where it is missing.
+    ///
+    /// # Errors
+    /// A link or anything else that is not a regular file is refused.
+    fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>>;
+
+    /// Opens an existing lock file for looking at it, without creating it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] where there is none; a link or anything else irregular is refused.
+    fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>>;
+}
+
+/// A file under creation.
+pub trait NewFile: fmt::Debug {
+    /// Writes all the bytes at the end.
+    ///
+    /// # Errors
+    /// As the system says it; some of the bytes may have been written.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes the content durable. The name is durable only after [`Directory::sync`].
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// An open lock file. Its lock is released by dropping it, and by nothing else.
+pub trait LockFile: Send + Sync + fmt::Debug {
+    /// Tries to take the lock without waiting; `false` when somebody else holds it.
+    ///
+    /// # Errors
+    /// Whatever is not contention, among others a file system without locks.
+    fn try_lock(&self, sharing: Sharing) -> io::Result<bool>;
+
+    /// Describes the open file.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn metadata(&self) -> io::Result<Metadata>;
+
+    /// The file's content, up to `limit` bytes.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn contents(&self, limit: u64) -> io::Result<Vec<u8>>;
+
+    /// Replaces the file's content in place.
+    ///
+    /// # Errors
+    /// As the system says it; the content may then be empty.
+    fn set_contents(&self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Whether this object came through a fork: its lock belongs to the parent and was let go of here.
+    fn is_forked(&self) -> bool;
+}
+
+/// How a lock is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Excludes everybody.
+    Exclusive,
+    /// Excludes exclusive holders only.
+    Shared,
+}
+
+/// Which file an open descriptor or a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileIdentity {
+    /// Device number.
+    pub device: u64,
+    /// Inode number on that device.
+    pub inode: u64,
+}
+
+/// What stands at a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileType {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, socket or device.
+    Other,
+}
+
+/// What `stat` says of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// Which file.
+    pub identity: FileIdentity,
+    /// What it is.
+    pub file_type: FileType,
+    /// Bytes.
+    pub size: u64,
+    /// Permission bits.
+    pub mode: u32,
+    /// Time of the last change of its content, in nanoseconds since 1970.
+    pub modified_ns: i128,
+    /// Time of the last change of anything about it, in nanoseconds since 1970.
+    pub changed_ns: i128,
+}
+
+/// A file that was read and is still open, so that no other file can get its inode number.
+pub struct OpenFile {
+    /// What `stat` said of the open file before it was read.
+    pub metadata: Metadata,
+    /// Whether the name was a link to the file.
+    pub through_link: bool,
+    /// Whether the file was larger than the limit; its content was then not read.
+    pub oversized: bool,
+    /// Whatever keeps the inode in use.
+    pub pin: Box<dyn Send + Sync>,
+}
+
+impl fmt::Debug for OpenFile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("OpenFile")
+            .field("metadata", &self.metadata)
+            .field("through_link", &self.through_link)
+            .field("oversized", &self.oversized)
+            .finish_non_exhaustive()
+    }
+}

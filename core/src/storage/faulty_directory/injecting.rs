@@ -1,0 +1,337 @@
+//! Faults on a real disk: a file system that passes every operation on, except where a list of faults says
+//! otherwise.
+//!
+//! It takes the same lists as the simulated machine and counts the same operations, so that a point means the same
+//! in both. A crash here is real: the process kills itself. Bytes that are removed do not make room on a full disk
+//! again, because the real disk has its own opinion of that.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::errno::Errno;
+use super::fault::{Action, Armed, Fault};
+use super::operation::{OperationKind, OperationRecord, Request};
+use crate::storage::directory::{
+    Directory, FileIdentity, FileSystem, LockFile, Metadata, NewFile, OpenFile, Sharing,
+};
+
+/// A file system with faults over another one. Cloning shares faults and trace.
+#[derive(Clone, Debug)]
+pub struct InjectingFileSystem {
+    inner: Arc<dyn FileSystem>,
+    ledger: Arc<Ledger>,
+}
+
+#[derive(Debug, Default)]
+struct Ledger(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    faults: Vec<(Armed, Fault)>,
+    records: Vec<OperationRecord>,
+    started: u64,
+    /// Bytes of content for which there is still room, once the disk is to become full.
+    room: Option<u64>,
+}
+
+/// What the faults make of one operation.
+#[derive(Clone, Copy, Debug)]
+enum Verdict {
+    Proceed,
+    Fail(Errno),
+    FailAfter(Errno),
+    /// Put down so many bytes, then fail so; without an error number the process is gone.
+    Partial(u64, Option<Errno>),
+    Crash,
+    CrashAfter,
+}
+
+impl InjectingFileSystem {
+    /// Passes everything on to `inner` and counts it.
+    #[must_use]
+    pub fn new(inner: Arc<dyn FileSystem>) -> Self {
+        InjectingFileSystem { inner, ledger: Arc::default() }
+    }
+
+    /// Replaces the faults. Operations keep their numbers; what is counted by kind or name is counted from now on.
+    pub fn set_faults(&self, faults: impl IntoIterator<Item = Fault>) {
+        let armed = faults.into_iter().map(|fault| (Armed::new(fault.point().clone()), fault)).collect();
+        self.ledger.lock().faults = armed;
+    }
+
+    /// The operations that have ended, in the order of their ends.
+    #[must_use]
+    pub fn operations(&self) -> Vec<OperationRecord> {
+        self.ledger.lock().records.clone()
+    }
+}
+
+impl Ledger {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes an operation that writes no bytes.
+    fn perform<T>(&self, request: &Request<'_>, mut effect: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        self.perform_writing(request, &[], |_| effect())
+    }
+
+    /// Makes an operation that writes bytes; the effect is given those that are to be put down.
+    fn perform_writing<T>(
+        &self,
+        request: &Request<'_>,
+        bytes: &[u8],
+        mut effect: impl FnMut(&[u8]) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let mut done = 0;
+        loop {
+            let rest = &bytes[done..];
+            let (number, verdict) = self.lock().judge(request, rest.len());
+            let answer = match verdict {
+                Verdict::Proceed => effect(rest),
+                Verdict::Fail(errno) => Err(errno.into()),
+                Verdict::FailAfter(errno) => effect(rest).and(Err(errno.into())),
+                Verdict::Crash => die(),
+                Verdict::CrashAfter => {
+                    let _ = effect(rest);
+                    die()
+                }
+                Verdict::Partial(count, errno) => {
+                    let count = usize::try_from(count).unwrap_or(usize::MAX).min(rest.len());
+                    let put_down = effect(&rest[..count]);
+                    done += count;
+                    match errno {
+                        None => die(),
+                        Some(errno) => put_down.and(Err(errno.into())),
+                    }
+                }
+            };
+            let error = answer.as_ref().err().map(ToString::to_string);
+            let directory = request.directory.to_owned();
+            let record =
+                OperationRecord { number, kind: request.kind, directory, text: request.text(), error };
+            self.lock().records.push(record);
+            match answer {
+                Err(error)
+                    if error.raw_os_error() == Some(Errno::EINTR.raw())
+                        && request.kind.is_repeated_when_interrupted() => {}
+                answer => return answer,
+            }
+        }
+    }
+}
+
+impl State {
+    fn judge(&mut self, request: &Request<'_>, bytes: usize) -> (u64, Verdict) {
+        self.started += 1;
+        let number = self.started;
+        let writes = request.kind.writes_bytes();
+        let mut verdict = None;
+        for (point, fault) in &mut self.faults {
+            if !point.is_due(number, request) {
+                continue;
+            }
+            let decided = match fault.action() {
+                Action::Full { bytes } => {
+                    self.room = Some(bytes);
+                    continue;
+                }
+                Action::Error(errno) => Verdict::Fail(errno),
+                Action::ErrorAfter(errno) => Verdict::FailAfter(errno),
+                Action::Short { bytes, errno } if writes => Verdict::Partial(bytes, Some(errno)),
+                Action::Short { errno, .. } => Verdict::Fail(errno),
+                Action::Torn { bytes } if writes => Verdict::Partial(bytes, None),
+                Action::Torn { .. } | Action::Crash => Verdict::Crash,
+                Action::CrashAfter => Verdict::CrashAfter,
+            };
+            // The first in the list counts.
+            verdict = verdict.or(Some(decided));
+        }
+        if let (None, Some(room), true) = (verdict, &mut self.room, writes) {
+            let wanted = bytes as u64;
+            if wanted > *room {
+                verdict = Some(Verdict::Partial(std::mem::take(room), Some(Errno::ENOSPC)));
+            } else {
+                *room -= wanted;
+            }
+        }
+        (number, verdict.unwrap_or(Verdict::Proceed))
+    }
+}
+
+/// What a crash is where the process is real.
+fn die() -> ! {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    std::process::abort()
+}
+
+impl FileSystem for InjectingFileSystem {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        let name = path.to_string_lossy();
+        let request = Request::new(OperationKind::Open, &name).named(&name);
+        let inner = self.ledger.perform(&request, || self.inner.open(path))?;
+        Ok(self.directory(inner, &name))
+    }
+
+    /// One operation: an existing directory's is `open`, a missing one's is `mkdir`.
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        match self.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let name = path.to_string_lossy();
+        let request = Request::new(OperationKind::MakeDirectory, &name).named(&name);
+        let inner = self.ledger.perform(&request, || self.inner.open_or_create(path))?;
+        Ok(self.directory(inner, &name))
+    }
+}
+
+impl InjectingFileSystem {
+    fn directory(&self, inner: Arc<dyn Directory>, path: &str) -> Arc<dyn Directory> {
+        Arc::new(InjectingDirectory { inner, path: path.to_owned(), ledger: Arc::clone(&self.ledger) })
+    }
+}
+
+#[derive(Debug)]
+struct InjectingDirectory {
+    inner: Arc<dyn Directory>,
+    path: String,
+    ledger: Arc<Ledger>,
+}
+
+impl InjectingDirectory {
+    fn request<'a>(&'a self, kind: OperationKind, name: &'a str) -> Request<'a> {
+        Request::new(kind, &self.path).named(name)
+    }
+
+    fn lock_file(&self, inner: Box<dyn LockFile>, name: &str) -> Box<dyn LockFile> {
+        let (directory, name) = (self.path.clone(), name.to_owned());
+        Box::new(InjectingLockFile { inner, directory, name, ledger: Arc::clone(&self.ledger) })
+    }
+}
+
+impl Directory for InjectingDirectory {
+    fn identity(&self) -> FileIdentity {
+        self.inner.identity()
+    }
+
+    fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let request = self.request(OperationKind::Read, name);
+        self.ledger.perform(&request, || self.inner.read(name, limit, into))
+    }
+
+    fn metadata(&self, name: &str) -> io::Result<Metadata> {
+        self.ledger.perform(&self.request(OperationKind::Metadata, name), || self.inner.metadata(name))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
+        let request = self.request(OperationKind::Create, name);
+        let inner = self.ledger.perform(&request, || self.inner.create(name))?;
+        let (directory, name) = (self.path.clone(), name.to_owned());
+        Ok(Box::new(InjectingNewFile { inner, directory, name, ledger: Arc::clone(&self.ledger) }))
+    }
+
+    fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
+        let request = self.request(OperationKind::Append, name).of_bytes(bytes.len());
+        self.ledger.perform_writing(&request, bytes, |part| self.inner.append(name, part))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::Rename, from).and(to);
+        self.ledger.perform(&request, || self.inner.rename(from, to))
+    }
+
+    fn exchange(&self, a: &str, b: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::Exchange, a).and(b);
+        self.ledger.perform(&request, || self.inner.exchange(a, b))
+    }
+
+    fn gains_by_exchange(&self) -> bool {
+        self.inner.gains_by_exchange()
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.ledger.perform(&self.request(OperationKind::Remove, name), || self.inner.remove(name))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let request = Request::new(OperationKind::SyncDirectory, &self.path);
+        self.ledger.perform(&request, || self.inner.sync())
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let request = Request::new(OperationKind::Names, &self.path);
+        self.ledger.perform(&request, || self.inner.names())
+    }
+
+    fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        let request = self.request(OperationKind::OpenLock, name);
+        let inner = self.ledger.perform(&request, || self.inner.open_lock(name))?;
+        Ok(self.lock_file(inner, name))
+    }
+
+    fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        let request = self.request(OperationKind::LookLock, name);
+        let inner = self.ledger.perform(&request, || self.inner.open_lock_to_look(name))?;
+        Ok(self.lock_file(inner, name))
+    }
+}
+
+#[derive(Debug)]
+struct InjectingNewFile {
+    inner: Box<dyn NewFile>,
+    directory: String,
+    name: String,
+    ledger: Arc<Ledger>,
+}
+
+impl NewFile for InjectingNewFile {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let request =
+            Request::new(OperationKind::Write, &self.directory).named(&self.name).of_bytes(bytes.len());
+        self.ledger.perform_writing(&request, bytes, |part| self.inner.write_all(part))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let request = Request::new(OperationKind::Sync, &self.directory).named(&self.name);
+        self.ledger.perform(&request, || self.inner.sync())
+    }
+}
+
+#[derive(Debug)]
+struct InjectingLockFile {
+    inner: Box<dyn LockFile>,
+    directory: String,
+    name: String,
+    ledger: Arc<Ledger>,
+}
+
+impl InjectingLockFile {
+    fn request(&self, kind: OperationKind) -> Request<'_> {
+        Request::new(kind, &self.directory).named(&self.name)
+    }
+}
+
+impl LockFile for InjectingLockFile {
+    fn try_lock(&self, sharing: Sharing) -> io::Result<bool> {
+        self.ledger.perform(&self.request(OperationKind::TryLock), || self.inner.try_lock(sharing))
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.ledger.perform(&self.request(OperationKind::LockMetadata), || self.inner.metadata())
+    }
+
+    fn contents(&self, limit: u64) -> io::Result<Vec<u8>> {
+        self.ledger.perform(&self.request(OperationKind::LockContents), || self.inner.contents(limit))
+    }
+
+    fn set_contents(&self, bytes: &[u8]) -> io::Result<()> {
+        let request = self.request(OperationKind::SetLockContents).of_bytes(bytes.len());
+        self.ledger.perform_writing(&request, bytes, |part| self.inner.set_contents(part))
+    }
+
+    fn is_forked(&self) -> bool {
+        self.inner.is_forked()
+    }
+}

@@ -1,0 +1,136 @@
+//! Random operations made here and in the machine's own directory answer the same.
+
+use std::path::PathBuf;
+
+use super::super::{OperationKind, Point};
+use super::*;
+use crate::process::{ProcessTable, SystemProcessTable};
+use crate::random::{Random, SystemRandom};
+use crate::storage::OsFileSystem;
+use crate::storage::directory::{FileType, LockFile, Sharing};
+use crate::storage::faulty_directory::split_mix;
+
+const NAMES: [&str; 8] = ["a", "b", "c", "directory", "link", "dangling", "loop", "pipe"];
+
+/// A directory of the machine that is removed with its content.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Self {
+        let (pid, random) = (SystemProcessTable.own_pid(), SystemRandom.next_u64());
+        Temporary(std::env::temp_dir().join(format!("gallivant-faulty-{pid}-{random:016x}")))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The same objects in both: a directory with something in it, links, a pipe.
+fn plant(real: &Path, files: &FaultyFileSystem) {
+    OsFileSystem.open_or_create(&real.join("directory")).expect("made").create("inside").expect("created");
+    for (name, target) in [("link", "a"), ("dangling", "nowhere"), ("loop", "loop")] {
+        std::os::unix::fs::symlink(target, real.join(name)).expect("linked");
+        files.plant_link(format!("/agent/{name}"), target).expect("planted");
+    }
+    let made = std::process::Command::new("mkfifo").arg(real.join("pipe")).status().expect("mkfifo starts");
+    assert!(made.success());
+    files.plant_file("/agent/directory/inside", "").expect("planted");
+    files.plant_pipe("/agent/pipe").expect("planted");
+}
+
+/// What an operation answered, without what differs from machine to machine.
+fn words<T: std::fmt::Debug>(answer: io::Result<T>) -> String {
+    match answer {
+        Ok(answer) => format!("{answer:?}"),
+        Err(error) => {
+            error.raw_os_error().map_or_else(|| error.to_string(), |errno| format!("errno {errno}"))
+        }
+    }
+}
+
+fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mut u64) -> (String, String) {
+    let mut pick = |from: usize| usize::try_from(split_mix(state) % from as u64).expect("small");
+    let (one, other) = (NAMES[pick(NAMES.len())], NAMES[pick(NAMES.len())]);
+    let sharing = [Sharing::Exclusive, Sharing::Shared][pick(2)];
+    let number = pick(8);
+    match pick(11) {
+        0 => (format!("create {one}"), words(fill(directory, one, b"created", number % 2 == 0))),
+        1 => (format!("append {one}"), words(directory.append(one, b"appended"))),
+        2 | 3 => (format!("rename {one} {other}"), words(directory.rename(one, other))),
+        4 => (format!("exchange {one} {other}"), words(directory.exchange(one, other))),
+        5 => (format!("remove {one}"), words(directory.remove(one))),
+        6 => {
+            let mut into = b"before".to_vec();
+            let limit = [100, 7, 6, 0][number % 4];
+            let read = directory.read(one, limit, &mut into).map(|read| {
+                (read.through_link, read.oversized, read.metadata.size, read.metadata.mode, into)
+            });
+            (format!("read {one}"), words(read))
+        }
+        7 => {
+            let metadata = directory.metadata(one).map(|metadata| {
+                let regular = metadata.file_type == FileType::Regular;
+                (metadata.file_type, regular.then_some((metadata.size, metadata.mode)))
+            });
+            (format!("stat {one}"), words(metadata))
+        }
+        8 => {
+            let opened = if number < 4 { directory.open_lock(one) } else { directory.open_lock_to_look(one) };
+            let tried = opened.and_then(|lock| {
+                let tried = lock.try_lock(sharing)?;
+                locks.push(lock);
+                Ok(tried)
+            });
+            (format!("lock {one} {sharing:?}"), words(tried))
+        }
+        9 if !locks.is_empty() => {
+            let at = number % locks.len();
+            if number < 3 {
+                drop(locks.remove(at));
+                return (format!("unlock {at}"), String::new());
+            }
+            let set = if number < 5 { locks[at].set_contents(b"owner") } else { Ok(()) };
+            let done = set.and_then(|()| Ok((locks[at].contents(3)?, locks[at].try_lock(sharing)?)));
+            (format!("use lock {at} {sharing:?}"), words(done))
+        }
+        _ => {
+            let names = directory.names().map(|mut names| {
+                names.sort_unstable();
+                names
+            });
+            (format!("names, sync {:?}", directory.sync().is_ok()), words(names))
+        }
+    }
+}
+
+#[test]
+fn both_answer_the_same() {
+    for seed in 0..60 {
+        let temporary = Temporary::new();
+        let real = OsFileSystem.open_or_create(&temporary.0).expect("made");
+        let files = machine();
+        let simulated = open(&files);
+        plant(&temporary.0, &files);
+        let probe = real.exchange("link", "loop").and_then(|()| real.exchange("link", "loop"));
+        files.set_exchange_supported(probe.is_ok());
+        let (mut real_state, mut simulated_state) = (seed, seed);
+        let (mut real_locks, mut simulated_locks) = (Vec::new(), Vec::new());
+        for step in 0..200 {
+            let expected = act(&*real, &mut real_locks, &mut real_state);
+            let answered = act(&*simulated, &mut simulated_locks, &mut simulated_state);
+            assert_eq!(answered, expected, "seed {seed} step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_pause_is_no_operation() {
+    let files = machine();
+    let agent = open(&files);
+    files.pause_before(Point::on(OperationKind::Names), || {});
+    agent.names().expect("listed");
+    assert_eq!(files.last_number(), 2);
+}

@@ -1,0 +1,157 @@
+//! Taking a lock: poll, compare, prove.
+//!
+//! A lock file is permanent and nobody removes it. If an operator does, descriptor and path differ after the lock
+//! has been taken, and it is taken again on the file that the path names now. The first lock that a process takes
+//! in a directory proves with a second open that locks exclude there.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::directory::{Directory, LockFile, Sharing};
+use super::fork::{is_proven, remember_proven};
+use crate::clock::Clock;
+
+/// The first pause between two tries. Short, because a holder works for some 50 µs.
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+/// The longest pause, so that a waiter notices a release soon whatever the wait.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a lock was not taken. Nothing was written.
+#[derive(Debug)]
+pub enum LockError {
+    /// Somebody else held it until the wait ended.
+    Busy,
+    /// The caller's own signal ended the wait.
+    Cancelled,
+    /// Locks do not exclude on this file system, or it has none.
+    DoesNotExclude,
+    /// The lock file could not be opened or locked.
+    Io(io::Error),
+}
+
+/// A held lock, released by dropping it. In a forked child it is dead: dropping it there does nothing.
+#[derive(Debug)]
+pub struct LockGuard {
+    file: Box<dyn LockFile>,
+    directory: Arc<dyn Directory>,
+}
+
+impl LockGuard {
+    /// Whether this guard came through a fork and so holds nothing.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.file.is_forked()
+    }
+
+    /// The directory in which the lock was taken.
+    #[must_use]
+    pub fn directory(&self) -> &Arc<dyn Directory> {
+        &self.directory
+    }
+
+    /// The locked file.
+    #[must_use]
+    pub fn file(&self) -> &dyn LockFile {
+        &*self.file
+    }
+}
+
+/// Takes the exclusive lock on `name`, creating the file where it is missing, and waits for at most `wait`.
+///
+/// # Errors
+/// [`LockError`]; nothing is held then.
+pub fn acquire(
+    directory: &Arc<dyn Directory>,
+    name: &str,
+    wait: Duration,
+    clock: &dyn Clock,
+) -> Result<LockGuard, LockError> {
+    let deadline = clock.awake().saturating_add(wait);
+    let mut pause = FIRST_PAUSE;
+    let mut file = directory.open_lock(name).map_err(LockError::Io)?;
+    loop {
+        match file.try_lock(Sharing::Exclusive) {
+            Ok(true) => {
+                if names_the_same(&**directory, name, &*file).map_err(LockError::Io)? {
+                    prove(&**directory, name)?;
+                    return Ok(LockGuard { file, directory: Arc::clone(directory) });
+                }
+                file = directory.open_lock(name).map_err(LockError::Io)?;
+            }
+            Ok(false) => {
+                let left = deadline.saturating_sub(clock.awake());
+                if left.is_zero() {
+                    return Err(LockError::Busy);
+                }
+                clock.sleep(pause.min(left));
+                if clock.is_cancelled() {
+                    return Err(LockError::Cancelled);
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            Err(error) if has_no_locks(&error) => return Err(LockError::DoesNotExclude),
+            Err(error) => return Err(LockError::Io(error)),
+        }
+    }
+}
+
+/// Whether nobody holds the lock on an existing file; `None` where that cannot be known, because the file was
+/// replaced, or because locks do not exclude there.
+///
+/// Looks by taking a shared lock for a moment, so that lookers do not see each other.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] where there is no such file, else as the system says it.
+pub fn is_released(directory: &dyn Directory, name: &str) -> io::Result<(Option<bool>, Vec<u8>)> {
+    let file = directory.open_lock_to_look(name)?;
+    let contents = file.contents(LOOK_LIMIT)?;
+    match file.try_lock(Sharing::Shared) {
+        Ok(false) => Ok((Some(false), contents)),
+        Ok(true) => {
+            let proved = is_proven(directory.identity()) || excludes(directory, name)?;
+            let same = names_the_same(directory, name, &*file)?;
+            Ok(((proved && same).then_some(true), contents))
+        }
+        Err(error) if has_no_locks(&error) => Ok((None, contents)),
+        Err(error) => Err(error),
+    }
+}
+
+/// A lease holds a token; a longer content is no token of ours.
+const LOOK_LIMIT: u64 = 4096;
+
+fn names_the_same(directory: &dyn Directory, name: &str, file: &dyn LockFile) -> io::Result<bool> {
+    match directory.metadata(name) {
+        Ok(found) => Ok(found.identity == file.metadata()?.identity),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Called while the lock is held.
+fn prove(directory: &dyn Directory, name: &str) -> Result<(), LockError> {
+    let identity = directory.identity();
+    if is_proven(identity) {
+        return Ok(());
+    }
+    if !excludes(directory, name).map_err(LockError::Io)? {
+        return Err(LockError::DoesNotExclude);
+    }
+    remember_proven(identity);
+    Ok(())
+}
+
+/// Whether a second open of a lock that this process holds is kept out.
+fn excludes(directory: &dyn Directory, name: &str) -> io::Result<bool> {
+    let second = directory.open_lock_to_look(name)?;
+    match second.try_lock(Sharing::Exclusive) {
+        Ok(taken) => Ok(!taken),
+        Err(error) if has_no_locks(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn has_no_locks(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOLCK | libc::ENOSYS | libc::EOPNOTSUPP | libc::EINVAL))
+}

@@ -1,0 +1,133 @@
+//! What happens to lock descriptors in a forked child.
+//!
+//! `flock` belongs to the open file description, which a child shares with its parent: a child that keeps the
+//! descriptor keeps the lock alive after its parent's death, and one that unlocked it would take the lock from its
+//! parent. So a fork handler closes the child's copies, and nothing else ever closes or uses them there.
+//!
+//! Opening a lock file and entering it into the registry happen under one mutex, which the handler holds across
+//! the fork: no descriptor can be open and unknown at the moment of a fork, and no child inherits the mutex locked.
+//! What else a process knows of its locks lives under the same mutex for the same reason.
+
+use std::cell::UnsafeCell;
+use std::collections::BTreeSet;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use super::directory::FileIdentity;
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { open: Vec::new(), proven: BTreeSet::new() });
+/// Counts the forks between the first process and this one.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+static INSTALL: Once = Once::new();
+static ACROSS_FORK: AcrossFork = AcrossFork(UnsafeCell::new(None));
+
+/// What a process knows of its locks.
+struct Registry {
+    /// The descriptors of open lock files.
+    open: Vec<RawFd>,
+    /// The directories in which it has been seen that locks exclude.
+    proven: BTreeSet<FileIdentity>,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether it has been seen in this process that locks exclude in this directory.
+pub(super) fn is_proven(directory: FileIdentity) -> bool {
+    registry().proven.contains(&directory)
+}
+
+/// Remembers that locks exclude in this directory.
+pub(super) fn remember_proven(directory: FileIdentity) {
+    registry().proven.insert(directory);
+}
+
+/// Counts the forks between the first process that used the library and this one. Takes no mutex.
+pub(crate) fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+fn install_handlers() {
+    // SAFETY: the three handlers are plain functions that live as long as the process. Where registration fails (no
+    // memory), forked children keep their copies, which close-on-exec still bounds.
+    INSTALL.call_once(|| unsafe {
+        libc::pthread_atfork(Some(prepare), Some(parent), Some(child));
+    });
+}
+
+/// The registry's guard from just before a fork until just after it.
+struct AcrossFork(UnsafeCell<Option<MutexGuard<'static, Registry>>>);
+
+// SAFETY: the cell is written by `prepare`, which then owns the registry's mutex, and is emptied by the same thread
+// in `parent`, or by its only copy in `child`; the mutex keeps every other thread away in between.
+unsafe impl Sync for AcrossFork {}
+
+/// A descriptor that the child of a fork does not inherit.
+#[derive(Debug)]
+pub(super) struct ForkGuarded {
+    fd: Option<OwnedFd>,
+    generation: u64,
+}
+
+impl ForkGuarded {
+    /// Opens a descriptor and registers it in one step, as far as any fork can see.
+    pub(super) fn open<E>(open: impl FnOnce() -> Result<OwnedFd, E>) -> Result<Self, E> {
+        install_handlers();
+        let mut registry = registry();
+        let fd = open()?;
+        registry.open.push(fd.as_raw_fd());
+        Ok(ForkGuarded { fd: Some(fd), generation: generation() })
+    }
+
+    /// The descriptor; `None` in a child to which it came through a fork.
+    pub(super) fn get(&self) -> Option<&OwnedFd> {
+        if self.is_forked() { None } else { self.fd.as_ref() }
+    }
+
+    pub(super) fn is_forked(&self) -> bool {
+        self.generation != generation()
+    }
+}
+
+impl Drop for ForkGuarded {
+    fn drop(&mut self) {
+        let Some(fd) = self.fd.take() else { return };
+        if self.is_forked() {
+            // The handler closed it; the number may belong to another file by now.
+            let _ = fd.into_raw_fd();
+            return;
+        }
+        let mut registry = registry();
+        if let Some(position) = registry.open.iter().position(|open| *open == fd.as_raw_fd()) {
+            registry.open.swap_remove(position);
+        }
+        drop(fd);
+    }
+}
+
+extern "C" fn prepare() {
+    let guard = registry();
+    // SAFETY: see `AcrossFork`.
+    unsafe { *ACROSS_FORK.0.get() = Some(guard) };
+}
+
+extern "C" fn parent() {
+    // SAFETY: see `AcrossFork`.
+    drop(unsafe { (*ACROSS_FORK.0.get()).take() });
+}
+
+/// Runs in the child, where only async-signal-safe calls are allowed: it closes, clears without freeing, and
+/// releases a futex.
+extern "C" fn child() {
+    // SAFETY: see `AcrossFork`.
+    let Some(mut registry) = (unsafe { (*ACROSS_FORK.0.get()).take() }) else { return };
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    for fd in &registry.open {
+        // SAFETY: the number was registered by its owner, whose copy in this process will not use it any more,
+        // because the generation has changed.
+        unsafe { libc::close(*fd) };
+    }
+    registry.open.clear();
+}

@@ -1,0 +1,24 @@
+//! The disk: every byte goes through one trait, and every file is replaced whole.
+//!
+//! - [`directory`]: the traits, and what each method promises;
+//! - [`os_directory`]: the machine's file system behind them;
+//! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
+//! - [`replace`]: staging and publication in two durabilities;
+//! - [`file_lock`]: `flock` locks on permanent files, by polling;
+//! - [`fork`]: what happens to lock descriptors in a forked child.
+
+mod directory;
+pub mod faulty_directory;
+mod file_lock;
+mod fork;
+mod os_directory;
+mod os_lock;
+mod replace;
+
+pub use directory::{
+    Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
+};
+pub use file_lock::{LockError, LockGuard, acquire, is_released};
+pub(crate) use fork::generation as fork_generation;
+pub use os_directory::OsFileSystem;
+pub use replace::{Durability, Replacement, publish, sweep_abandoned};

@@ -1,0 +1,287 @@
+//! The machine's file system: the one file that calls it (locks and forks have a file of their own).
+//!
+//! Every descriptor is close-on-exec from the call that opens it. Interrupted calls are repeated.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::directory::{
+    Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile,
+};
+use super::os_lock::OsLockFile;
+
+/// `f_type` of ext2, ext3 and ext4 (statfs(2), EXT4_SUPER_MAGIC).
+#[cfg(target_os = "linux")]
+const EXT4_MAGIC: fs::FsWord = 0xef53;
+
+/// Mode of every file that the library creates.
+const PRIVATE: Mode = Mode::from_raw_mode(0o600);
+
+/// The machine's file system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OsFileSystem;
+
+impl FileSystem for OsFileSystem {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        Ok(Arc::new(OsDirectory::open(path)?))
+    }
+
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        match OsDirectory::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                create_with_parents(path)?;
+                Ok(Arc::new(OsDirectory::open(path)?))
+            }
+            opened => Ok(Arc::new(opened?)),
+        }
+    }
+}
+
+fn create_with_parents(path: &Path) -> io::Result<()> {
+    if path.as_os_str().is_empty() {
+        return Ok(());
+    }
+    match fs::mkdir(path, Mode::from_raw_mode(0o777)) {
+        Ok(()) => grant_owner(path),
+        Err(Errno::EXIST) => Ok(()),
+        Err(Errno::NOENT) => {
+            let parent = path.parent().ok_or(Errno::NOENT)?;
+            create_with_parents(parent)?;
+            match fs::mkdir(path, Mode::from_raw_mode(0o777)) {
+                Ok(()) => grant_owner(path),
+                Err(Errno::EXIST) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A umask that takes the owner's bits away would leave a directory that nobody can use.
+fn grant_owner(path: &Path) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(fs::stat(path)?.st_mode);
+    if mode.contains(Mode::RWXU) { Ok(()) } else { Ok(fs::chmod(path, mode | Mode::RWXU)?) }
+}
+
+#[derive(Debug)]
+struct OsDirectory {
+    fd: OwnedFd,
+    identity: FileIdentity,
+}
+
+impl OsDirectory {
+    fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::open(path, flags, Mode::empty()))?;
+        let identity = metadata_of(&fs::fstat(&fd)?).identity;
+        Ok(OsDirectory { fd, identity })
+    }
+
+    fn open_lock_with(&self, name: &str, create: bool) -> io::Result<Box<dyn LockFile>> {
+        // NONBLOCK keeps a pipe that stands in the lock's place from holding the caller.
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        loop {
+            match OsLockFile::open(|| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))) {
+                Err(error) if create && error.kind() == io::ErrorKind::NotFound => {}
+                opened => return opened.and_then(refuse_irregular),
+            }
+            let creating = flags | OFlags::CREATE | OFlags::EXCL;
+            match OsLockFile::open(|| retry_on_intr(|| fs::openat(&self.fd, name, creating, PRIVATE))) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => {
+                    let created = created?;
+                    created.grant_private_mode()?;
+                    return Ok(Box::new(created));
+                }
+            }
+        }
+    }
+}
+
+fn refuse_irregular(file: OsLockFile) -> io::Result<Box<dyn LockFile>> {
+    if file.metadata()?.file_type == FileType::Regular {
+        return Ok(Box::new(file));
+    }
+    Err(io::Error::other("the lock file is not a regular file"))
+}
+
+impl Directory for OsDirectory {
+    fn identity(&self) -> FileIdentity {
+        self.identity
+    }
+
+    fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let open = |flags| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()));
+        let (fd, through_link) = match open(flags | OFlags::NOFOLLOW) {
+            Ok(fd) => (fd, false),
+            Err(Errno::LOOP) => match open(flags) {
+                Ok(fd) => (fd, true),
+                // What a missing target means must not look like a missing name.
+                Err(Errno::NOENT) => return Err(io::Error::other("a link to nothing stands there")),
+                Err(error) => return Err(error.into()),
+            },
+            Err(error) => return Err(error.into()),
+        };
+        let metadata = metadata_of(&fs::fstat(&fd)?);
+        if metadata.file_type != FileType::Regular {
+            return Err(io::Error::other("what stands there is not a regular file"));
+        }
+        into.clear();
+        let oversized = metadata.size > limit || !read_to_end(&fd, metadata.size, limit, into)?;
+        Ok(OpenFile { metadata, through_link, oversized, pin: Box::new(fd) })
+    }
+
+    fn metadata(&self, name: &str) -> io::Result<Metadata> {
+        Ok(metadata_of(&fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?))
+    }
+
+    fn create(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, PRIVATE))?;
+        if let Err(error) = grant_private_mode(&fd) {
+            // Ours and not in use by anybody, so removing it leaves the disk as it was.
+            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
+            return Err(error);
+        }
+        Ok(Box::new(OsNewFile { fd }))
+    }
+
+    fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, PRIVATE))?;
+        if metadata_of(&fs::fstat(&fd)?).file_type != FileType::Regular {
+            return Err(io::Error::other("what stands there is not a regular file"));
+        }
+        write_all(&fd, bytes)?;
+        Ok(metadata_of(&fs::fstat(&fd)?).size)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(fs::renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    fn exchange(&self, a: &str, b: &str) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        return match fs::renameat_with(&self.fd, a, &self.fd, b, RenameFlags::EXCHANGE) {
+            Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
+            done => Ok(done?),
+        };
+        #[cfg(not(target_os = "linux"))]
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+
+    fn gains_by_exchange(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC);
+        #[cfg(not(target_os = "linux"))]
+        return false;
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.fd, name, AtFlags::empty())?)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::Dir::read_from(&self.fd)? {
+            // A name that is not UTF-8 is none of ours.
+            if let Ok(name) = entry?.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        self.open_lock_with(name, true)
+    }
+
+    fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        self.open_lock_with(name, false)
+    }
+}
+
+#[derive(Debug)]
+struct OsNewFile {
+    fd: OwnedFd,
+}
+
+impl NewFile for OsNewFile {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        write_all(&self.fd, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+    }
+}
+
+/// Gives a file that this process has just created mode 0600 whatever the umask took away.
+pub(super) fn grant_private_mode(fd: impl AsFd) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(fs::fstat(&fd)?.st_mode);
+    if mode == PRIVATE { Ok(()) } else { Ok(fs::fchmod(fd, PRIVATE)?) }
+}
+
+pub(super) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match retry_on_intr(|| rustix::io::write(&fd, bytes))? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            written => bytes = &bytes[written..],
+        }
+    }
+    Ok(())
+}
+
+/// Reads the whole file; `false` when it grew above the limit meanwhile.
+fn read_to_end(fd: &OwnedFd, size: u64, limit: u64, into: &mut Vec<u8>) -> io::Result<bool> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    // One byte more than the size, so that an unchanged file is known to have ended after one short read.
+    into.reserve_exact(
+        usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1).min(limit.saturating_add(1)),
+    );
+    loop {
+        if into.len() > limit {
+            into.clear();
+            return Ok(false);
+        }
+        if into.len() == into.capacity() {
+            into.reserve(into.len().max(4096));
+        }
+        let spare = into.capacity() - into.len();
+        let read = retry_on_intr(|| rustix::io::read(fd, rustix::buffer::spare_capacity(into)))?;
+        if read < spare && (read == 0 || into.len() as u64 == size) {
+            return Ok(true);
+        }
+    }
+}
+
+pub(super) fn metadata_of(stat: &fs::Stat) -> Metadata {
+    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Metadata {
+        identity: FileIdentity { device: stat.st_dev, inode: stat.st_ino },
+        file_type: match fs::FileType::from_raw_mode(stat.st_mode) {
+            fs::FileType::RegularFile => FileType::Regular,
+            fs::FileType::Directory => FileType::Directory,
+            fs::FileType::Symlink => FileType::Link,
+            _ => FileType::Other,
+        },
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        mode: stat.st_mode & 0o7777,
+        modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
+        changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
+    }
+}

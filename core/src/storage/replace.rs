@@ -1,0 +1,125 @@
+//! Replacing a file whole: stage beside it, then exchange names.
+//!
+//! Readers see the old bytes or the new bytes, never a mixture and never nothing. The caller holds the lock that
+//! makes it the only writer; a program that ignores the lock is noticed where that costs nothing.
+
+use std::io;
+use std::time::Duration;
+
+use super::directory::{Directory, FileType, Metadata};
+use crate::host::Host;
+
+/// A staged file older than this belongs to nobody any more: a writer stages and publishes under one lock, whose
+/// wait is bounded by seconds.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// What survives a power loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Atomic for readers, not synced: after a power loss the old content, the new one, or nothing usable.
+    Observed,
+    /// Synced, file and directory, before the call returns.
+    Durable,
+}
+
+/// One replacement.
+#[derive(Clone, Copy, Debug)]
+pub struct Replacement<'a> {
+    /// The name to replace.
+    pub name: &'a str,
+    /// Its staged names begin with this.
+    pub staged_prefix: &'a str,
+    /// The new content.
+    pub bytes: &'a [u8],
+    /// What survives a power loss.
+    pub durability: Durability,
+    /// The regular file that was judged under the lock and stands at the name itself, where there was one. Only
+    /// then is an exchange of names possible.
+    pub judged: Option<Metadata>,
+}
+
+/// Publishes a replacement.
+///
+/// # Errors
+/// As the system says it. The old content stands then, and the staged file has been removed, unless the failure
+/// was the sync of the directory, after which the new content stands and only its durability is unknown.
+pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>, host: &Host) -> io::Result<()> {
+    let staged = staged_name(replacement.staged_prefix, host);
+    let mut file = directory.create(&staged)?;
+    let durable = replacement.durability == Durability::Durable;
+    let filled = file.write_all(replacement.bytes).and_then(|()| if durable { file.sync() } else { Ok(()) });
+    drop(file);
+    let Err(failure) = filled.map_err(Failure::Staged).and_then(|()| match replacement.judged {
+        Some(judged) if !durable && directory.gains_by_exchange() => {
+            exchange(directory, &staged, replacement.name, &judged)
+        }
+        _ => directory.rename(&staged, replacement.name).map_err(Failure::Staged),
+    }) else {
+        return if durable { directory.sync() } else { Ok(()) };
+    };
+    match failure {
+        Failure::Staged(error) => {
+            // Ours: it was created exclusively above. If removing fails too, the next claim's sweep takes it.
+            let _ = directory.remove(&staged);
+            Err(error)
+        }
+        Failure::Displaced(error) => Err(error),
+    }
+}
+
+/// What stands under the staged name after a failed publication.
+enum Failure {
+    /// The new content, which is ours to remove.
+    Staged(io::Error),
+    /// Somebody else's object, which is not.
+    Displaced(io::Error),
+}
+
+/// Exchanges names and then removes what was displaced. A crash in between leaves the old content under a staged
+/// name, which is swept and never published.
+fn exchange(directory: &dyn Directory, staged: &str, name: &str, judged: &Metadata) -> Result<(), Failure> {
+    match directory.exchange(staged, name) {
+        Ok(()) => {}
+        Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) => {
+            return directory.rename(staged, name).map_err(Failure::Staged);
+        }
+        Err(error) => return Err(Failure::Staged(error)),
+    }
+    let displaced = directory.metadata(staged);
+    if !displaced.as_ref().is_ok_and(|displaced| displaced.identity == judged.identity) {
+        directory.exchange(staged, name).map_err(Failure::Displaced)?;
+        let message = "something else took the file's place while the lock was held";
+        return Err(Failure::Staged(io::Error::other(message)));
+    }
+    // The new content is published; what is left behind otherwise is swept.
+    let _ = directory.remove(staged);
+    Ok(())
+}
+
+/// Removes staged files that were abandoned more than an hour ago and answers how many.
+///
+/// # Errors
+/// The directory cannot be listed. A file that cannot be removed is left for the next sweep.
+pub fn sweep_abandoned(directory: &dyn Directory, prefixes: &[&str], host: &Host) -> io::Result<u32> {
+    let now_ns = i128::from(host.clock.wall_ms()) * 1_000_000;
+    let mut removed = 0;
+    for name in directory.names()? {
+        if !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let Ok(metadata) = directory.metadata(&name) else { continue };
+        let age_ns = now_ns - metadata.modified_ns;
+        let abandoned =
+            metadata.file_type == FileType::Regular && age_ns > ABANDONED_AFTER.as_nanos() as i128;
+        if abandoned && directory.remove(&name).is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Unique by pid, start time and random bits, so that pid namespaces which share a directory never collide.
+fn staged_name(prefix: &str, host: &Host) -> String {
+    let pid = host.processes.own_pid();
+    format!("{prefix}{pid}-{}-{:016x}", host.processes.own_start(), host.random.next_u64())
+}

@@ -1,0 +1,18 @@
+//! One test a clause: its number is in its name.
+//!
+//! A file a domain, or a file a section where a domain is large. What needs no test of its own stands with its reason
+//! in `exempt.md`.
+#![allow(missing_docs, reason = "a test's name says what it shows")]
+#![allow(clippy::disallowed_methods, reason = "a test looks at disk and processes itself")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod harness_adapters;
+mod harness_state_claims;
+mod harness_state_files;
+mod harness_state_hooks;
+mod harness_state_invariants;
+mod harness_state_lock;
+mod harness_state_reading;
+mod harness_state_writers;

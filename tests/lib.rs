@@ -1,0 +1,1 @@
+//! The tests that go across the packages: what they share.
