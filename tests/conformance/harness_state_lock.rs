@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gallivant_core::harness_state::{Heartbeat, Outcome, Refusal, State, claim, decode};
 use gallivant_core::storage::{Durability, FileSystem, Replacement, publish};
-use gallivant_core::testing::{TestHost, TestHostOptions};
+use gallivant_core::testing::{TestHost, TestHostOptions, simulated_host};
 use gallivant_core::{Code, Host};
 
 use crate::support::{Seat, active, claimant, idle, in_forked_child, line, observe};
@@ -85,12 +85,17 @@ fn hs_21_the_lock_is_flock_bounded_in_time_close_on_exec_and_proved() {
     let listed = String::from_utf8_lossy(&listed).into_owned();
     assert!(!listed.contains(".harness-state"), "{listed}");
 
-    // The first lock proves that locks exclude; where they do not, nothing is written.
-    let seat = Seat::with_faults(Some(r#"[{"on":"try_lock","nth":2,"do":"error","errno":"EOPNOTSUPP"}]"#));
+    // The first lock proves that locks exclude; where they do not, or where there are none, nothing is written.
+    let seat = Seat::with_faults(Some(r#"[{"on":"try_lock","do":"error","errno":"EOPNOTSUPP"}]"#));
     let error =
         claim(&seat.dir, &claimant("tok-a"), &seat.options, seat.machine.host()).expect_err("no locks");
     assert_eq!(error.code(), Code::HarnessStateLocking);
     assert_eq!(seat.names(), [".harness-state.lock"]);
+    let (host, simulation) = simulated_host(1);
+    simulation.files.set_locks_exclude(false);
+    let error = claim("/agent", &claimant("tok-a"), &seat.options, &host).expect_err("they do not exclude");
+    assert_eq!(error.code(), Code::HarnessStateLocking);
+    assert_eq!(simulation.files.names("/agent").expect("listed"), [".harness-state.lock"]);
 }
 
 #[test]
@@ -187,8 +192,6 @@ fn hs_24_threads_exclude_each_other_and_a_guard_is_dead_in_a_forked_child() {
             | u8::from(still_open != 0) << 2
     });
     assert_eq!(status, 0);
-    // The child has dropped its copy of the guard and is gone: the parent still holds the lock, until it drops it.
-    // (`guard` was moved into the closure, of which the parent's copy was dropped without being run.)
     let mut quick = Seat::new();
     quick.options.lock_wait = Duration::from_millis(20);
     let writer = quick.owner("tok-a");

@@ -1,1 +1,7 @@
-//! Pending.
+//! A crash, and a failure, at every storage operation of every call.
+//!
+//! A crash of the process leaves what other processes see at once; a crash of the machine leaves any of the images in
+//! which the disk may be found afterwards.
+#![allow(missing_docs, reason = "a test's name says what it shows")]
+
+mod harness_state;

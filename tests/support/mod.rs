@@ -11,23 +11,23 @@ use gallivant_core::harness_state::{
 use gallivant_core::testing::{TestHost, TestHostOptions};
 
 /// The wall clock at the start of each test.
-pub const NOW: u64 = 2_000_000_000_000;
+pub(crate) const NOW: u64 = 2_000_000_000_000;
 
 /// An agent's directory that is removed at the end of the test.
-pub struct Seat {
+pub(crate) struct Seat {
     root: tempfile::TempDir,
-    pub dir: PathBuf,
-    pub machine: TestHost,
-    pub options: Options,
+    pub(crate) dir: PathBuf,
+    pub(crate) machine: TestHost,
+    pub(crate) options: Options,
 }
 
 impl Seat {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Seat::with_faults(None)
     }
 
     /// A seat on a real disk whose operations fail as the list says.
-    pub fn with_faults(faults_json: Option<&str>) -> Self {
+    pub(crate) fn with_faults(faults_json: Option<&str>) -> Self {
         let root = tempfile::tempdir().expect("a temporary directory");
         let dir = root.path().join("agent");
         std::fs::create_dir(&dir).expect("the agent's directory");
@@ -37,35 +37,35 @@ impl Seat {
         Seat { root, dir, machine, options: Options::default() }
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    pub fn plant(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn plant(&self, name: &str, bytes: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), bytes).expect("planting a file");
     }
 
-    pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         std::fs::read(self.path(name)).ok()
     }
 
-    pub fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.bytes(name).map(|bytes| String::from_utf8(bytes).expect("our files are UTF-8"))
     }
 
-    pub fn mode(&self, name: &str) -> u32 {
+    pub(crate) fn mode(&self, name: &str) -> u32 {
         std::fs::symlink_metadata(self.path(name)).expect("it exists").permissions().mode() & 0o7777
     }
 
-    pub fn inode(&self, name: &str) -> u64 {
+    pub(crate) fn inode(&self, name: &str) -> u64 {
         std::os::unix::fs::MetadataExt::ino(&std::fs::symlink_metadata(self.path(name)).expect("it exists"))
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.dir).expect("the directory can be listed");
         let mut names: Vec<_> =
             entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
@@ -73,52 +73,52 @@ impl Seat {
         names
     }
 
-    pub fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         decode(&self.bytes("harness-state").expect("a record stands")).expect("it decodes")
     }
 
-    pub fn floor(&self) -> Option<String> {
+    pub(crate) fn floor(&self) -> Option<String> {
         self.text(".harness-state.seq")
     }
 
-    pub fn advance(&self, ms: i64) {
+    pub(crate) fn advance(&self, ms: i64) {
         self.machine.advance_ms(ms);
     }
 
-    pub fn writer(&self, token: &str, sequence: Option<u64>) -> Writer {
+    pub(crate) fn writer(&self, token: &str, sequence: Option<u64>) -> Writer {
         self.writer_as(identity(token), sequence)
     }
 
-    pub fn writer_as(&self, identity: WriterIdentity, sequence: Option<u64>) -> Writer {
+    pub(crate) fn writer_as(&self, identity: WriterIdentity, sequence: Option<u64>) -> Writer {
         Writer::open(&self.dir, identity, sequence, &self.options, self.machine.host()).expect("a writer")
     }
 
-    pub fn claim(&self, token: &str) -> Claim {
+    pub(crate) fn claim(&self, token: &str) -> Claim {
         claim(&self.dir, &claimant(token), &self.options, self.machine.host()).expect("the claim lands")
     }
 
     /// A writer that has claimed.
-    pub fn owner(&self, token: &str) -> Writer {
+    pub(crate) fn owner(&self, token: &str) -> Writer {
         let claimed = self.claim(token);
         self.writer(token, Some(claimed.sequence))
     }
 
-    pub fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         Reader::open(&self.dir, &self.options, self.machine.host())
     }
 
-    pub fn read(&self) -> Option<Derived> {
+    pub(crate) fn read(&self) -> Option<Derived> {
         self.reader().read(None)
     }
 
     /// The state and reason that a reader derives without a probe.
-    pub fn reads(&self) -> (State, Option<String>) {
+    pub(crate) fn reads(&self) -> (State, Option<String>) {
         let derived = self.read().expect("something was observed");
         (derived.state, derived.reason.map(Into::into))
     }
 }
 
-pub fn identity(token: &str) -> WriterIdentity {
+pub(crate) fn identity(token: &str) -> WriterIdentity {
     WriterIdentity {
         agent: "host.worker".to_owned(),
         harness: "codex".to_owned(),
@@ -127,26 +127,26 @@ pub fn identity(token: &str) -> WriterIdentity {
     }
 }
 
-pub fn claimant(token: &str) -> Claimant {
+pub(crate) fn claimant(token: &str) -> Claimant {
     Claimant { agent: "host.worker".to_owned(), harness: "codex".to_owned(), token: token.to_owned() }
 }
 
-pub fn active() -> Observation {
+pub(crate) fn active() -> Observation {
     Observation::new(State::Active)
 }
 
-pub fn idle() -> Observation {
+pub(crate) fn idle() -> Observation {
     Observation::new(State::Idle)
 }
 
 /// The answer of an observation that must not fail.
-pub fn observe(writer: &Writer, observation: &Observation) -> Outcome {
+pub(crate) fn observe(writer: &Writer, observation: &Observation) -> Outcome {
     writer.observe(observation).expect("no error").outcome
 }
 
 /// A record's line with some members replaced, added (value) or left out (`null` is written as null; leave out by an
 /// empty text).
-pub fn line(changes: &[(&str, &str)]) -> String {
+pub(crate) fn line(changes: &[(&str, &str)]) -> String {
     let mut members: Vec<(&str, &str)> = vec![
         ("schema", "\"st2.harness-state.v1\""),
         ("agent", "\"host.worker\""),
@@ -177,7 +177,7 @@ pub fn line(changes: &[(&str, &str)]) -> String {
 }
 
 /// Runs `action` in a forked child and answers what it returned, 0 to 255.
-pub fn in_forked_child(action: impl FnOnce() -> u8) -> u8 {
+pub(crate) fn in_forked_child(action: impl FnOnce() -> u8) -> u8 {
     // SAFETY: the child runs `action` and leaves by `_exit`; what it allocates uses the allocator that glibc keeps
     // usable across a fork.
     unsafe {

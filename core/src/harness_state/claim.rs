@@ -104,7 +104,7 @@ fn claim_over(seat: &Seat, lock: &LockGuard, stored: &Stored, claimant: &Claiman
     };
     // The record goes first: a floor without its record would fence the seat for a claim that never was.
     publish_record(seat, directory, &codec::encode(&record), Durability::Durable, None)?;
-    let floor_failure = raise_floor(directory, record.seq, &seat.host).err();
+    let floor_failure = raise_floor(directory, &floor, record.seq, &seat.host).err();
     let context_failure = remove_context(seat, lock).err();
     let swept = sweep_abandoned(directory, &[STAGED_RECORD, STAGED_FLOOR], &seat.host).unwrap_or(0);
     Ok(Claim { sequence: record.seq, floor_failure, floor_damage: floor.damage, context_failure, swept })

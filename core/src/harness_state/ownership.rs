@@ -4,10 +4,23 @@ use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::storage::{Directory, Durability, LockGuard, Replacement, publish};
 
-use super::seat::{FLOOR, STAGED_FLOOR};
+use super::seat::{FLOOR, Floor, STAGED_FLOOR};
 
-/// Raises the floor to `sequence`, durably. The caller has judged under the lock that it stands lower.
-pub(crate) fn raise_floor(directory: &dyn Directory, sequence: u64, host: &Host) -> Result<()> {
+/// Raises the floor to `sequence`, durably, if it stands lower. `found` was read under the lock that is held. It is
+/// never lowered: what may remember a higher sequence and could not be read is left alone.
+pub(crate) fn raise_floor(
+    directory: &dyn Directory,
+    found: &Floor,
+    sequence: u64,
+    host: &Host,
+) -> Result<()> {
+    if sequence <= found.value {
+        return Ok(());
+    }
+    if found.may_remember {
+        let message = format!("the sequence floor could not be read and was left alone, file=`{FLOOR}`");
+        return Err(Error::new(Code::HarnessStateIo, message));
+    }
     let bytes = format!("{sequence}\n");
     let replacement = Replacement {
         name: FLOOR,

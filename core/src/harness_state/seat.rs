@@ -93,14 +93,21 @@ pub(crate) struct Floor {
     pub(crate) value: u64,
     /// Why something stands there and remembers nothing (HS-57).
     pub(crate) damage: Option<String>,
+    /// The machine could not read what stands there just now. It may remember a higher sequence than anything that
+    /// could be written over it, so it is left alone.
+    pub(crate) may_remember: bool,
 }
 
 impl Floor {
     pub(crate) fn read(directory: &dyn Directory) -> (Floor, Option<OpenFile>) {
         let mut bytes = Vec::new();
         match directory.read(FLOOR, MAX_FLOOR_BYTES, &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (Floor { value: 0, damage: None }, None),
-            Err(error) => (Floor::damaged(error.to_string()), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Floor::none(), None),
+            Err(error) => {
+                let lasting =
+                    error.raw_os_error().is_none() || error.kind() == io::ErrorKind::PermissionDenied;
+                (Floor { may_remember: !lasting, ..Floor::damaged(error.to_string()) }, None)
+            }
             Ok(file) => (Floor::parse(&bytes, file.oversized), Some(file)),
         }
     }
@@ -109,13 +116,17 @@ impl Floor {
         // `trim` takes Unicode white space and `parse` a leading plus sign and zeros, as HS-57 says.
         let number = std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok());
         match number {
-            Some(value) if !oversized => Floor { value, damage: None },
+            Some(value) if !oversized => Floor { value, ..Floor::none() },
             _ => Floor::damaged("the content is no decimal number of 64 bits".to_owned()),
         }
     }
 
+    fn none() -> Floor {
+        Floor { value: 0, damage: None, may_remember: false }
+    }
+
     fn damaged(damage: String) -> Floor {
-        Floor { value: 0, damage: Some(damage) }
+        Floor { damage: Some(damage), ..Floor::none() }
     }
 }
 

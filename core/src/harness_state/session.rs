@@ -53,6 +53,19 @@ pub enum Tick {
     HarnessGone,
 }
 
+impl Tick {
+    /// `not-due`, `renewed`, `skipped` or `harness-gone`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Tick::NotDue(_) => "not-due",
+            Tick::Renewed => "renewed",
+            Tick::Skipped(_) => "skipped",
+            Tick::HarnessGone => "harness-gone",
+        }
+    }
+}
+
 /// A claimed session, alive for as long as this object.
 #[derive(Debug)]
 pub struct Session {

@@ -135,6 +135,17 @@ pub enum Heartbeat {
     Skipped(Skip),
 }
 
+impl Heartbeat {
+    /// `landed` or `skipped`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Heartbeat::Landed { .. } => "landed",
+            Heartbeat::Skipped(_) => "skipped",
+        }
+    }
+}
+
 /// What an observation did.
 #[derive(Debug)]
 pub struct Report {
@@ -181,7 +192,7 @@ struct Judged {
 
 #[derive(Debug)]
 struct JudgedFloor {
-    value: u64,
+    floor: Floor,
     file: Option<OpenFile>,
     read_at_ms: u64,
 }
@@ -306,7 +317,7 @@ impl Writer {
         let directory = &**lock.directory();
         let stored = Stored::read(directory, RECORD);
         let floor = self.floor(directory);
-        let at = self.circumstances(&stored, floor);
+        let at = self.circumstances(&stored, floor.value);
         let next = match transition::heartbeat(at, &self.identity.token, self.sequence()) {
             Ok(next) => next,
             Err(skip) => return Ok(Heartbeat::Skipped(skip)),
@@ -314,7 +325,7 @@ impl Writer {
         let Stored::Parsed(parsed) = &stored else { unreachable!("a heartbeat lands over a record") };
         let bytes = codec::encode_keeping_unknown(&next, &parsed.bytes);
         self.publish(directory, &bytes, Durability::Observed, Some(parsed))?;
-        Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, next.seq, floor) })
+        Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, next.seq) })
     }
 
     /// Runs `action` under the lock while schema, token and sequence of the record are this session's, and answers
@@ -344,7 +355,7 @@ impl Writer {
             self.seat.options.accepts(&record.schema)
                 && record.incarnation == self.identity.token
                 && record.seq == sequence
-                && floor <= sequence
+                && floor.value <= sequence
         });
         Ok(own.map(|record| record.seq).map(|sequence| OwnershipGuard::new(lock, sequence)))
     }
@@ -369,6 +380,7 @@ impl Writer {
         }
         let lock = self.seat.lock()?;
         let directory = &**lock.directory();
+        let read_at_ms = self.seat.host.clock.wall_ms();
         let stored = Stored::read(directory, RECORD);
         let chosen;
         let observation = match given {
@@ -384,7 +396,7 @@ impl Writer {
             }
         };
         let floor = self.floor(directory);
-        let at = self.circumstances(&stored, floor);
+        let at = self.circumstances(&stored, floor.value);
         let (sequence, interrupts, interrupted) = {
             let memory = self.memory();
             (memory.sequence, memory.interrupts, memory.interrupts != memory.answered_interrupts)
@@ -398,7 +410,7 @@ impl Writer {
         let record = match then {
             Then::KeepEnding => return Ok(Report::of(Outcome::Refused(Refusal::Terminal))),
             Then::Coalesce => {
-                self.remember_judged(stored, at_read(&self.seat));
+                self.remember_judged(stored, read_at_ms);
                 return Ok(Report::of(Outcome::Coalesced));
             }
             Then::Land(record) => record,
@@ -414,7 +426,7 @@ impl Writer {
             memory.answered_interrupts = interrupts;
             memory.judged = None;
         }
-        Ok(Report { outcome: Outcome::Landed, floor_failure: self.raise_floor(directory, sequence, floor) })
+        Ok(Report { outcome: Outcome::Landed, floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
     /// HS-20: a call that publishes nothing may decide without the lock where one look at the record is a valid
@@ -445,7 +457,7 @@ impl Writer {
         }
         let at = Circumstances {
             prior: Prior::Record(&judged.record),
-            floor: floor.value,
+            floor: floor.floor.value,
             now_ms: self.seat.host.clock.wall_ms(),
             options: &self.seat.options,
         };
@@ -467,21 +479,23 @@ impl Writer {
     }
 
     /// The floor, read again only when its file has changed since it was last judged (HS-38).
-    fn floor(&self, directory: &dyn Directory) -> u64 {
+    fn floor(&self, directory: &dyn Directory) -> Floor {
         let now = directory.metadata(FLOOR);
-        if let Some(floor) = &self.memory().floor {
-            match (&floor.file, &now) {
-                (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => return floor.value,
-                (Some(file), Ok(now)) if is_unchanged(file, floor.read_at_ms, now) => return floor.value,
+        if let Some(judged) = &self.memory().floor {
+            match (&judged.file, &now) {
+                (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => return judged.floor.clone(),
+                (Some(file), Ok(now)) if is_unchanged(file, judged.read_at_ms, now) => {
+                    return judged.floor.clone();
+                }
                 _ => {}
             }
         }
-        let read_at_ms = at_read(&self.seat);
-        let (Floor { value, damage }, file) = Floor::read(directory);
-        // What is damaged in a way that leaves no file to compare is read again each time.
-        let comparable = file.as_ref().map_or(damage.is_none(), |file| !file.through_link);
-        self.memory().floor = comparable.then_some(JudgedFloor { value, file, read_at_ms });
-        value
+        let read_at_ms = self.seat.host.clock.wall_ms();
+        let (floor, file) = Floor::read(directory);
+        // What leaves no file to compare is read again each time.
+        let comparable = file.as_ref().map_or(floor.damage.is_none(), |file| !file.through_link);
+        self.memory().floor = comparable.then(|| JudgedFloor { floor: floor.clone(), file, read_at_ms });
+        floor
     }
 
     fn circumstances<'a>(&'a self, stored: &'a Stored, floor: u64) -> Circumstances<'a> {
@@ -499,12 +513,9 @@ impl Writer {
         publish_record(&self.seat, directory, bytes, durability, judged)
     }
 
-    /// HS-50: any landed write above the floor raises it, after the record; sequence 0 writes none.
-    fn raise_floor(&self, directory: &dyn Directory, sequence: u64, floor: u64) -> Option<Error> {
-        if sequence <= floor {
-            return None;
-        }
-        raise_floor(directory, sequence, &self.seat.host).err()
+    /// HS-50: any landed write above the floor raises it, after the record.
+    fn raise_floor(&self, directory: &dyn Directory, floor: &Floor, sequence: u64) -> Option<Error> {
+        raise_floor(directory, floor, sequence, &self.seat.host).err()
     }
 }
 
@@ -527,10 +538,6 @@ pub(crate) fn publish_record(
     let judged = judged.filter(|parsed| !parsed.file.through_link).map(|parsed| parsed.file.metadata);
     let replacement = Replacement { name: RECORD, staged_prefix: STAGED_RECORD, bytes, durability, judged };
     publish(directory, &replacement, &seat.host).map_err(|error| seat.io("publish the record", error))
-}
-
-fn at_read(seat: &Seat) -> u64 {
-    seat.host.clock.wall_ms()
 }
 
 /// Whether a name still stands for the very bytes that were read: the same file, unchanged, and not changed again

@@ -16,12 +16,43 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Not found, not a directory, not permitted, as the system says it.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>>;
 
-    /// Opens a directory, creating it and its parents where they are missing. A created one is accessible to
-    /// its owner whatever the umask.
+    /// Creates one directory that is missing in an existing one. It is accessible to its owner whatever the umask.
+    /// Its name is not durable before its parent has been synced.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
+    fn make_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// Opens a directory, creating it and its parents where they are missing. The names of those that it created
+    /// are durable once it has returned.
     ///
     /// # Errors
     /// As the system says it; what was created before the failure stays.
-    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>>;
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        match self.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let mut missing = vec![path];
+        let mut parent = loop {
+            let above = missing.last().and_then(|path| path.parent()).ok_or(io::ErrorKind::NotFound)?;
+            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            match self.open(above) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(above),
+                opened => break opened?,
+            }
+        };
+        for path in missing.into_iter().rev() {
+            match self.make_directory(path) {
+                // Somebody else was quicker, and may not have synced it yet.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made?,
+            }
+            parent.sync()?;
+            parent = self.open(path)?;
+        }
+        Ok(parent)
+    }
 }
 
 /// One open directory. Names are single path components.

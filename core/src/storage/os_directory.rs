@@ -31,34 +31,9 @@ impl FileSystem for OsFileSystem {
         Ok(Arc::new(OsDirectory::open(path)?))
     }
 
-    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
-        match OsDirectory::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                create_with_parents(path)?;
-                Ok(Arc::new(OsDirectory::open(path)?))
-            }
-            opened => Ok(Arc::new(opened?)),
-        }
-    }
-}
-
-fn create_with_parents(path: &Path) -> io::Result<()> {
-    if path.as_os_str().is_empty() {
-        return Ok(());
-    }
-    match fs::mkdir(path, Mode::from_raw_mode(0o777)) {
-        Ok(()) => grant_owner(path),
-        Err(Errno::EXIST) => Ok(()),
-        Err(Errno::NOENT) => {
-            let parent = path.parent().ok_or(Errno::NOENT)?;
-            create_with_parents(parent)?;
-            match fs::mkdir(path, Mode::from_raw_mode(0o777)) {
-                Ok(()) => grant_owner(path),
-                Err(Errno::EXIST) => Ok(()),
-                Err(error) => Err(error.into()),
-            }
-        }
-        Err(error) => Err(error.into()),
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        fs::mkdir(path, Mode::from_raw_mode(0o777))?;
+        grant_owner(path)
     }
 }
 

@@ -32,38 +32,16 @@ impl FileSystem for FaultyFileSystem {
         Ok(Arc::new(FaultyDirectory { descriptor, path: name.to_owned(), identity }))
     }
 
-    /// Each directory that is missing is created by an operation of its own. Its name in its parent is not synced.
-    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
-        match self.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            opened => return opened,
-        }
-        let missing: Vec<&Path> =
-            path.ancestors().filter(|ancestor| self.metadata(ancestor).is_err()).collect();
-        for ancestor in missing.into_iter().rev() {
-            let (parent, name) = split(ancestor)?;
-            let label = text(ancestor)?;
-            let request = Request::new(OperationKind::MakeDirectory, label).named(label);
-            let made = self.view().perform(&request, |context| {
-                let disk = &mut context.machine.disk;
-                let parent = disk.live().resolve(ROOT, parent, true)?;
-                disk.create(
-                    parent,
-                    name,
-                    Body::Directory(Default::default()),
-                    MODE_OF_DIRECTORIES,
-                    &context.stamp,
-                )
-            });
-            match made {
-                // Somebody else was quicker.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => {
-                    made?;
-                }
-            }
-        }
-        self.open(path)
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        let (parent, name) = split(path)?;
+        let label = text(path)?;
+        let request = Request::new(OperationKind::MakeDirectory, label).named(label);
+        self.view().perform(&request, |context| {
+            let disk = &mut context.machine.disk;
+            let parent = disk.live().resolve(ROOT, parent, true)?;
+            let body = Body::Directory(Default::default());
+            disk.create(parent, name, body, MODE_OF_DIRECTORIES, &context.stamp).map(drop)
+        })
     }
 }
 

@@ -174,16 +174,10 @@ impl FileSystem for InjectingFileSystem {
         Ok(self.directory(inner, &name))
     }
 
-    /// One operation: an existing directory's is `open`, a missing one's is `mkdir`.
-    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
-        match self.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            opened => return opened,
-        }
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
         let name = path.to_string_lossy();
         let request = Request::new(OperationKind::MakeDirectory, &name).named(&name);
-        let inner = self.ledger.perform(&request, || self.inner.open_or_create(path))?;
-        Ok(self.directory(inner, &name))
+        self.ledger.perform(&request, || self.inner.make_directory(path))
     }
 }
 

@@ -227,7 +227,9 @@ fn what_a_failed_sync_dropped_no_later_sync_brings_back() {
 #[test]
 fn a_directory_without_its_own_name_is_lost_with_all_in_it() {
     let files = machine();
-    let directory = files.open_or_create(Path::new("/agent/a/b")).expect("made");
+    files.make_directory(Path::new("/agent/a")).expect("made");
+    files.make_directory(Path::new("/agent/a/b")).expect("made");
+    let directory = files.open(Path::new("/agent/a/b")).expect("opened");
     fill(&*directory, "file", b"new", true).expect("filled");
     directory.sync().expect("synced");
     let there =
