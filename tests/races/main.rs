@@ -1,1 +1,209 @@
-//! Pending.
+//! Real processes at once, some of which die at the wrong moment.
+//!
+//! The processes are this test program itself, started again with a role in its environment.
+#![allow(missing_docs, reason = "a test's name says what it shows")]
+#![allow(clippy::disallowed_methods, reason = "a test looks at disk, time and processes itself")]
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use gallivant_core::harness_state::{
+    Claimant, LeaseProbe, NewSession, Observation, Options, Outcome, Probe, Reader, Session, State,
+    UnknownReason, Writer, claim, decode,
+};
+use gallivant_core::process::Liveness;
+use gallivant_core::random::Random;
+use gallivant_core::testing::SeededRandom;
+use gallivant_core::{Code, Host};
+
+const ROLE: &str = "GALLIVANT_TEST_ROLE";
+const DIRECTORY: &str = "GALLIVANT_TEST_DIRECTORY";
+const SEQUENCE: &str = "GALLIVANT_TEST_SEQUENCE";
+
+fn claimant(token: &str) -> Claimant {
+    Claimant { agent: "a".to_owned(), harness: "codex".to_owned(), token: token.to_owned() }
+}
+
+fn writer(directory: &Path, sequence: u64) -> Writer {
+    let identity = claimant("tok-a").writer_identity(Some("p".to_owned()));
+    Writer::open(directory, identity, Some(sequence), &Options::default(), &Host::system()).expect("a writer")
+}
+
+/// Starts this program in a role.
+fn start(role: &str, directory: &Path, sequence: u64) -> Child {
+    Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "a_process_in_its_role", "--nocapture", "--ignored"])
+        .env(ROLE, role)
+        .env(DIRECTORY, directory)
+        .env(SEQUENCE, sequence.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("this program starts")
+}
+
+/// Waits for a line with this word on the child's output.
+fn wait_for(child: &mut Child, word: &str) -> String {
+    let out = BufReader::new(child.stdout.take().expect("its output is piped"));
+    let line = out.lines().map(|line| line.expect("UTF-8")).find(|line| line.contains(word));
+    line.unwrap_or_else(|| panic!("the child ended without saying {word}"))
+}
+
+#[test]
+#[ignore = "the body of the other tests' child processes"]
+fn a_process_in_its_role() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let directory = std::env::var_os(DIRECTORY).expect("a directory");
+    let directory = Path::new(&directory);
+    let sequence = std::env::var(SEQUENCE).expect("a sequence").parse().expect("a number");
+    match role.as_str() {
+        "writer" => {
+            let writer = writer(directory, sequence);
+            for round in 0_u64.. {
+                let state = if round.is_multiple_of(2) { State::Active } else { State::Idle };
+                writer
+                    .observe(&Observation::new(state).with_reason("r".repeat((round % 400) as usize)))
+                    .expect("no error");
+                if round.is_multiple_of(5) {
+                    writer.heartbeat().expect("no error");
+                }
+            }
+        }
+        "claimer" => {
+            let out = std::io::stdout();
+            for round in 0..25 {
+                let token = format!("tok-{}-{round}", std::process::id());
+                let claimed = claim(directory, &claimant(&token), &Options::default(), &Host::system())
+                    .expect("claimed");
+                writeln!(out.lock(), "\nclaimed {}", claimed.sequence).expect("piped");
+            }
+        }
+        "session" => {
+            let new = NewSession {
+                directory: directory.to_path_buf(),
+                agent: "a".to_owned(),
+                harness: "codex".to_owned(),
+                pty_session: Some("p".to_owned()),
+                token: None,
+            };
+            let session = Session::start(new, &Options::default(), &Host::system()).expect("a session");
+            session.writer().observe(&Observation::new(State::Active)).expect("no error");
+            println!("\nready {}", session.holds_lease());
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        "holder" => {
+            let writer = writer(directory, sequence);
+            let guard = writer.lock_current_ownership().expect("no error").expect("owned");
+            println!("\nready");
+            std::thread::sleep(Duration::from_secs(600));
+            drop(guard);
+        }
+        other => panic!("no such role: {other}"),
+    }
+}
+
+#[test]
+fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_lock() {
+    let seed = std::env::var("GALLIVANT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_26);
+    let kills: u32 = std::env::var("GALLIVANT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(60);
+    let dice = SeededRandom::new(seed);
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let directory = root.path();
+    let sequence =
+        claim(directory, &claimant("tok-a"), &Options::default(), &Host::system()).expect("claimed").sequence;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let (mut reads, mut last_stamp, mut last_count) = (0_u64, 0, 0);
+            while !stop.load(Ordering::Relaxed) {
+                let bytes = std::fs::read(directory.join("harness-state")).expect("never missing");
+                let record = decode(&bytes).unwrap_or_else(|error| panic!("seed {seed}: torn: {error}"));
+                assert!(
+                    record.written_at_ms >= last_stamp && record.transitions >= last_count,
+                    "seed {seed}: it fell"
+                );
+                (last_stamp, last_count) = (record.written_at_ms, record.transitions);
+                reads += 1;
+            }
+            reads
+        });
+        let mut writers: Vec<Child> = (0..3).map(|_| start("writer", directory, sequence)).collect();
+        for _ in 0..kills {
+            std::thread::sleep(Duration::from_millis(5 + dice.next_u64() % 25));
+            let victim = (dice.next_u64() % 3) as usize;
+            writers[victim].kill().expect("SIGKILL");
+            writers[victim].wait().expect("reaped");
+            writers[victim] = start("writer", directory, sequence);
+        }
+        for mut writer in writers {
+            writer.kill().expect("SIGKILL");
+            writer.wait().expect("reaped");
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(reader.join().expect("no panic") > u64::from(kills));
+    });
+    let before = Instant::now();
+    let outcome =
+        writer(directory, sequence).observe(&Observation::new(State::Idle)).expect("no error").outcome;
+    assert_eq!(outcome, Outcome::Landed, "seed {seed}");
+    assert!(before.elapsed() < Duration::from_secs(1), "the dead hold nothing");
+}
+
+#[test]
+fn hsi_2_claims_of_several_processes_are_distinct() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let mut claimers: Vec<Child> = (0..4).map(|_| start("claimer", root.path(), 0)).collect();
+    let mut sequences = BTreeSet::new();
+    for claimer in &mut claimers {
+        let out = BufReader::new(claimer.stdout.take().expect("piped"));
+        for line in out.lines().map(|line| line.expect("UTF-8")) {
+            if let Some(sequence) = line.strip_prefix("claimed ") {
+                assert!(sequences.insert(sequence.parse::<u64>().expect("a number")), "{sequence} twice");
+            }
+        }
+        assert!(claimer.wait().expect("reaped").success());
+    }
+    assert_eq!(sequences, (1..=100).collect());
+}
+
+#[test]
+fn a_session_that_is_killed_reads_as_dead_through_its_lease() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let mut child = start("session", root.path(), 0);
+    assert!(wait_for(&mut child, "ready").contains("true"));
+    let reader = Reader::open(root.path(), &Options::default(), &Host::system());
+    let probe = LeaseProbe::new(&reader);
+    assert_eq!(reader.read(Some(&probe)).expect("a record").state, State::Active);
+    child.kill().expect("SIGKILL");
+    child.wait().expect("reaped");
+    let derived = reader.read(Some(&probe)).expect("a record");
+    assert_eq!(derived.unknown, Some(UnknownReason::SessionDead));
+    let record =
+        decode(&std::fs::read(root.path().join("harness-state")).expect("a record")).expect("it decodes");
+    assert_eq!(probe.liveness(&record), Liveness::Dead);
+    assert_eq!(reader.read(None).expect("a record").state, State::Active, "without a probe it is not known");
+}
+
+#[test]
+fn a_stopped_holder_makes_others_busy_and_a_killed_one_lets_them_in() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let sequence = claim(root.path(), &claimant("tok-a"), &Options::default(), &Host::system())
+        .expect("claimed")
+        .sequence;
+    let mut holder = start("holder", root.path(), sequence);
+    wait_for(&mut holder, "ready");
+    // SAFETY: the child is this test's own.
+    assert_eq!(unsafe { libc::kill(i32::try_from(holder.id()).expect("a pid"), libc::SIGSTOP) }, 0);
+    let options = Options { lock_wait: Duration::from_millis(100), ..Options::default() };
+    let error = claim(root.path(), &claimant("tok-b"), &options, &Host::system()).expect_err("held");
+    assert_eq!(error.code(), Code::HarnessStateBusy);
+    holder.kill().expect("SIGKILL");
+    holder.wait().expect("reaped");
+    assert_eq!(
+        claim(root.path(), &claimant("tok-b"), &options, &Host::system()).expect("free").sequence,
+        sequence + 1
+    );
+}

@@ -1,0 +1,81 @@
+//! Every clause of a specification that is built has a test with its number in its name.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::{files_below, text};
+
+/// The specifications that this version builds, and the clauses of theirs that it does not build yet. A clause leaves
+/// this list with its test.
+const BUILT: &[(&str, &[&str])] = &[(
+    "docs/spec/harness-state.md",
+    &["hs_91", "hs_92", "hs_93", "hs_95", "hs_96", "hs_97", "hs_98", "hs_99", "hs_113", "hs_114"],
+)];
+
+/// The numbers at the beginnings of table rows and of list items, as tests spell them.
+fn clauses(specification: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in specification.lines() {
+        let Some(rest) = line.strip_prefix("| ").or_else(|| line.strip_prefix("- **")) else { continue };
+        let number: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+        let is_clause = number.split_once('-').is_some_and(|(domain, rest)| {
+            !domain.is_empty()
+                && domain.chars().all(|c| c.is_ascii_uppercase())
+                && rest
+                    .trim_start_matches(|c: char| c.is_ascii_uppercase() || c == '-')
+                    .starts_with(|c: char| c.is_ascii_digit())
+        });
+        if is_clause {
+            found.insert(number.to_ascii_lowercase().replace('-', "_"));
+        }
+    }
+    found
+}
+
+/// The clause numbers in the names of tests, in every language.
+fn tested() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in files_below("tests", &[".rs", ".py", ".c"]) {
+        for line in text(&path).lines() {
+            let Some(name) =
+                line.trim_start().strip_prefix("fn ").or_else(|| line.trim_start().strip_prefix("def test_"))
+            else {
+                continue;
+            };
+            let mut parts = name.split(['_', '(']);
+            if let (Some(domain), Some(number)) = (parts.next(), parts.next()) {
+                found.insert(format!("{domain}_{number}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_built_clause_has_a_test_with_its_number() {
+    let tested = tested();
+    for (specification, later) in BUILT {
+        let clauses = clauses(&text(Path::new(specification)));
+        assert!(clauses.len() > 60, "{specification}: only {} clauses were recognised", clauses.len());
+        let missing: Vec<_> = clauses
+            .iter()
+            .filter(|clause| !tested.contains(*clause) && !later.contains(&clause.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "{specification}: no test for {missing:?}");
+        let done: Vec<_> = later.iter().filter(|clause| tested.contains(**clause)).collect();
+        assert!(done.is_empty(), "{specification}: listed as later and tested: {done:?}");
+        let unknown: Vec<_> = later.iter().filter(|clause| !clauses.contains(**clause)).collect();
+        assert!(unknown.is_empty(), "{specification}: no such clauses: {unknown:?}");
+    }
+}
+
+#[test]
+fn a_test_names_no_clause_that_does_not_exist() {
+    let clauses = clauses(&text(Path::new("docs/spec/harness-state.md")));
+    let strangers: Vec<_> = tested()
+        .into_iter()
+        .filter(|name| name.starts_with("hs_") || name.starts_with("hsi_"))
+        .filter(|name| !clauses.contains(name))
+        .collect();
+    assert!(strangers.is_empty(), "{strangers:?}");
+}

@@ -1,0 +1,63 @@
+"""The conformance vectors through the adapter of every language, alone and in pairs.
+
+Run by `make test` after `make build`. GALLIVANT_PAIRS=full runs every vector for every pair instead of the races only.
+"""
+import itertools
+import os
+import subprocess
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RUNNER = os.path.join(ROOT, "tests/vectors/harness-state/run.py")
+RUN = os.path.join(ROOT, "tests/adapters/run")
+LANGUAGES = ["rust", "c", "python", "node"]
+VECTORS = 90
+
+
+def run(arguments, **options):
+    return subprocess.run(
+        [sys.executable, RUNNER, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+
+
+def figures(done):
+    """Passed, failed and skipped, from the runner's last line."""
+    words = done.stdout.strip().splitlines()[-1].split()
+    return int(words[0]), int(words[2]), int(words[4])
+
+
+class Adapters(unittest.TestCase):
+    def test_every_language_alone(self):
+        for language in LANGUAGES:
+            with self.subTest(language):
+                done = run(["--", RUN, language])
+                self.assertEqual(done.returncode, 0, done.stdout)
+                passed, failed, skipped = figures(done)
+                self.assertEqual(failed, 0, done.stdout)
+                self.assertEqual(passed + skipped, VECTORS)
+                self.assertLessEqual(skipped, 1 if os.geteuid() == 0 else 0)
+
+    @unittest.skipUnless(os.geteuid() == 0, "another user is run as already")
+    def test_what_root_skips_runs_as_another_user(self):
+        for language in LANGUAGES:
+            with self.subTest(language):
+                probe = subprocess.run(["/bin/sh", "-c", f"test -x {RUN}"], user=65534, group=65534)
+                if probe.returncode:
+                    self.skipTest("another user cannot reach the source tree")
+                done = run(["--only", "ref-44", "--", RUN, language], user=65534, group=65534, extra_groups=[])
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertEqual(figures(done), (1, 0, 0), done.stdout)
+
+    def test_hsi_6_two_languages_over_one_directory_behave_as_one_program(self):
+        full = os.environ.get("GALLIVANT_PAIRS") == "full"
+        for language, peer in itertools.permutations(LANGUAGES, 2):
+            with self.subTest(f"{language} with {peer}"):
+                selection = [] if full else ["--only", "race"]
+                done = run([*selection, "--peer", f"{RUN} {peer}", "--", RUN, language])
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertGreaterEqual(figures(done)[0], 1, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
