@@ -7,7 +7,7 @@ use gallivant_core::harness_state::{
     Claimant, Heartbeat, NewSession, Observation, Options, Outcome, Reader, Session, SessionEnvironment,
     State, Writer, WriterIdentity, claim, claim_wrapperless, decode, observe_hook,
 };
-use gallivant_core::testing::{Errno, Fault, Simulation, simulated_host};
+use gallivant_core::testing::{Action, Errno, Fault, OperationKind, Point, Simulation, simulated_host};
 use gallivant_core::{Code, Error, Host};
 
 const DIR: &str = "/agents/a";
@@ -355,6 +355,28 @@ fn a_disk_that_fills_up_at_any_byte_keeps_the_old_record() {
             }
             let names = simulation.files.names(DIR).unwrap_or_default();
             assert!(!names.iter().any(|name| name.contains(STAGED)), "{}: {names:?}", scenario.name);
+        }
+    }
+}
+
+#[test]
+fn hs_29_a_directory_whose_maker_died_before_it_was_synced_is_durable_after_the_first_claim() {
+    for (crash, nested) in [("/agents", DIR), (DIR, DIR)] {
+        let (_, maker) = simulated_host(3);
+        if crash == DIR {
+            maker.files.plant_directory("/agents").expect("planted");
+        }
+        let point = Point::on(OperationKind::MakeDirectory).named(crash);
+        maker.files.set_faults([Fault::new(point, Action::CrashAfter).expect("a fault")]);
+        claim(nested, &claimant("tok-a"), &Options::default(), &maker.host()).expect_err("it crashed");
+        assert!(maker.files.is_dead());
+        let second = maker.another_process();
+        let claimed =
+            claim(nested, &claimant("tok-b"), &Options::default(), &second.host()).expect("claimed");
+        for image in second.files.images_after_crash().seeded(1, 16) {
+            let record =
+                image.files.contents(RECORD).unwrap_or_else(|error| panic!("{}: {error}", image.description));
+            assert_eq!(decode(&record).expect("whole").seq, claimed.sequence);
         }
     }
 }

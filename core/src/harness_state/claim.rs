@@ -102,6 +102,7 @@ fn claim_over(seat: &Seat, lock: &LockGuard, stored: &Stored, claimant: &Claiman
         let message = format!("no sequence is left above the highest, path=`{}`", seat.path.display());
         return Err(Error::new(Code::HarnessStateSequenceExhausted, message));
     };
+    seat.settle(&floor)?;
     // The record goes first: a floor without its record would fence the seat for a claim that never was.
     publish_record(seat, directory, &codec::encode(&record), Durability::Durable, None)?;
     let floor_failure = raise_floor(directory, &floor, record.seq, &seat.host).err();

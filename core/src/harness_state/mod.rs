@@ -7,7 +7,7 @@
 //!
 //! In reading order:
 //!
-//! - [`Observation`], [`Record`], [`codec`](decode): what is said, what stands on disk, and its bytes;
+//! - [`Observation`], [`Record`], [`decode`] and [`encode`]: what is said, what stands on disk, and its bytes;
 //! - [`Options`];
 //! - `transition`: what a record becomes, as pure functions; `ownership`: what fences;
 //! - [`claim`], [`Writer`], [`Session`]: writing;

@@ -93,6 +93,8 @@ pub(crate) struct Floor {
     pub(crate) value: u64,
     /// Why something stands there and remembers nothing (HS-57).
     pub(crate) damage: Option<String>,
+    /// Nothing stands there: nobody has claimed the seat, or written durably into its directory, yet.
+    pub(crate) absent: bool,
     /// The machine could not read what stands there just now. It may remember a higher sequence than anything that
     /// could be written over it, so it is left alone.
     pub(crate) may_remember: bool,
@@ -102,7 +104,9 @@ impl Floor {
     pub(crate) fn read(directory: &dyn Directory) -> (Floor, Option<OpenFile>) {
         let mut bytes = Vec::new();
         match directory.read(FLOOR, MAX_FLOOR_BYTES, &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (Floor::none(), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (Floor { absent: true, ..Floor::none() }, None)
+            }
             Err(error) => {
                 let lasting =
                     error.raw_os_error().is_none() || error.kind() == io::ErrorKind::PermissionDenied;
@@ -122,7 +126,7 @@ impl Floor {
     }
 
     fn none() -> Floor {
-        Floor { value: 0, damage: None, may_remember: false }
+        Floor { value: 0, damage: None, absent: false, may_remember: false }
     }
 
     fn damaged(damage: String) -> Floor {
@@ -169,6 +173,15 @@ impl Seat {
                 LockError::Io(error) => self.io("lock", error),
             }
         })
+    }
+
+    /// Makes the directory's own name durable, where nobody has done so yet: whoever writes the first floor does,
+    /// because the process that made the directory may have died before it could.
+    pub(crate) fn settle(&self, floor: &Floor) -> Result<()> {
+        if !floor.absent {
+            return Ok(());
+        }
+        self.host.files.sync_parent(&self.path).map_err(|error| self.io("sync the parent of", error))
     }
 
     pub(crate) fn io(&self, doing: &str, error: io::Error) -> Error {

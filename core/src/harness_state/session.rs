@@ -227,6 +227,16 @@ impl Session {
         Ok(report)
     }
 
+    /// Gives the lease up and writes nothing, exactly as dropping the session does: for a binding in which something
+    /// else still shares the session. Afterwards the lease is not taken again. In a forked child it does nothing.
+    pub fn release(&self) {
+        if self.refuse_after_fork().is_ok() {
+            let mut life = self.life();
+            life.lease = None;
+            life.over = true;
+        }
+    }
+
     fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }

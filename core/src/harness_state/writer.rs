@@ -515,7 +515,11 @@ impl Writer {
 
     /// HS-50: any landed write above the floor raises it, after the record.
     fn raise_floor(&self, directory: &dyn Directory, floor: &Floor, sequence: u64) -> Option<Error> {
-        raise_floor(directory, floor, sequence, &self.seat.host).err()
+        if sequence <= floor.value {
+            return None;
+        }
+        let settled = self.seat.settle(floor);
+        settled.and_then(|()| raise_floor(directory, floor, sequence, &self.seat.host)).err()
     }
 }
 

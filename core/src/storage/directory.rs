@@ -23,6 +23,27 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
     fn make_directory(&self, path: &Path) -> io::Result<()>;
 
+    /// Makes the name of an existing directory durable in its parent. A parent that this process may not read, or that
+    /// cannot be written at all, holds no name that this process or its like could have made, and is left alone.
+    ///
+    /// # Errors
+    /// As the system says it; then nothing is known about the name's durability.
+    fn sync_parent(&self, path: &Path) -> io::Result<()> {
+        let Some(parent) = path.parent() else { return Ok(()) };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        match self.open(parent).and_then(|parent| parent.sync()) {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                Ok(())
+            }
+            synced => synced,
+        }
+    }
+
     /// Opens a directory, creating it and its parents where they are missing. The names of those that it created
     /// are durable once it has returned.
     ///
@@ -42,6 +63,9 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
                 opened => break opened?,
             }
         };
+        // What was found may be the last act of a process that died before it synced it. One level is enough: that
+        // process had done the same for the level above.
+        self.sync_parent(missing.last().and_then(|path| path.parent()).unwrap_or(path))?;
         for path in missing.into_iter().rev() {
             match self.make_directory(path) {
                 // Somebody else was quicker, and may not have synced it yet.

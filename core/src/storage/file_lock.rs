@@ -73,9 +73,12 @@ pub fn acquire(
     loop {
         match file.try_lock(Sharing::Exclusive) {
             Ok(true) => {
-                if names_the_same(&**directory, name, &*file).map_err(LockError::Io)? {
-                    prove(&**directory, name)?;
+                if is_the_lock(&**directory, name, &*file)? {
                     return Ok(LockGuard { file, directory: Arc::clone(directory) });
+                }
+                // Somebody replaced the file: whoever comes next locks the new one.
+                if clock.awake() > deadline {
+                    return Err(LockError::Busy);
                 }
                 file = directory.open_lock(name).map_err(LockError::Io)?;
             }
@@ -109,7 +112,7 @@ pub fn is_released(directory: &dyn Directory, name: &str) -> io::Result<(Option<
     match file.try_lock(Sharing::Shared) {
         Ok(false) => Ok((Some(false), contents)),
         Ok(true) => {
-            let proved = is_proven(directory.identity()) || excludes(directory, name)?;
+            let proved = is_proven(directory.identity()) || excludes(directory, name, &*file)? == Some(true);
             let same = names_the_same(directory, name, &*file)?;
             Ok(((proved && same).then_some(true), contents))
         }
@@ -129,25 +132,38 @@ fn names_the_same(directory: &dyn Directory, name: &str, file: &dyn LockFile) ->
     }
 }
 
-/// Called while the lock is held.
-fn prove(directory: &dyn Directory, name: &str) -> Result<(), LockError> {
+/// Whether the locked file is still the one that the path names, in a directory where locks exclude.
+fn is_the_lock(directory: &dyn Directory, name: &str, file: &dyn LockFile) -> Result<bool, LockError> {
+    if !names_the_same(directory, name, file).map_err(LockError::Io)? {
+        return Ok(false);
+    }
     let identity = directory.identity();
     if is_proven(identity) {
-        return Ok(());
+        return Ok(true);
     }
-    if !excludes(directory, name).map_err(LockError::Io)? {
-        return Err(LockError::DoesNotExclude);
+    match excludes(directory, name, file).map_err(LockError::Io)? {
+        None => Ok(false),
+        Some(false) => Err(LockError::DoesNotExclude),
+        Some(true) => {
+            remember_proven(identity);
+            Ok(true)
+        }
     }
-    remember_proven(identity);
-    Ok(())
 }
 
-/// Whether a second open of a lock that this process holds is kept out.
-fn excludes(directory: &dyn Directory, name: &str) -> io::Result<bool> {
-    let second = directory.open_lock_to_look(name)?;
+/// Whether a second open of a lock that this process holds is kept out; none when the path names another file by
+/// now.
+fn excludes(directory: &dyn Directory, name: &str, held: &dyn LockFile) -> io::Result<Option<bool>> {
+    let second = match directory.open_lock_to_look(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        second => second?,
+    };
+    if second.metadata()?.identity != held.metadata()?.identity {
+        return Ok(None);
+    }
     match second.try_lock(Sharing::Exclusive) {
-        Ok(taken) => Ok(!taken),
-        Err(error) if has_no_locks(&error) => Ok(false),
+        Ok(taken) => Ok(Some(!taken)),
+        Err(error) if has_no_locks(&error) => Ok(Some(false)),
         Err(error) => Err(error),
     }
 }

@@ -1,11 +1,11 @@
 //! The disk: every byte goes through one trait, and every file is replaced whole.
 //!
-//! - [`directory`]: the traits, and what each method promises;
-//! - [`os_directory`]: the machine's file system behind them;
+//! - `directory`: the traits, and what each method promises;
+//! - `os_directory`: the machine's file system behind them;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
-//! - [`replace`]: staging and publication in two durabilities;
-//! - [`file_lock`]: `flock` locks on permanent files, by polling;
-//! - [`fork`]: what happens to lock descriptors in a forked child.
+//! - `replace`: staging and publication in two durabilities;
+//! - `file_lock`: `flock` locks on permanent files, by polling;
+//! - `fork`: what happens to lock descriptors in a forked child.
 
 mod directory;
 pub mod faulty_directory;

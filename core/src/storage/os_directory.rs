@@ -1,6 +1,7 @@
 //! The machine's file system: the one file that calls it (locks and forks have a file of their own).
 //!
-//! Every descriptor is close-on-exec from the call that opens it. Interrupted calls are repeated.
+//! Every descriptor is close-on-exec from the call that opens it. Opening, reading, writing, syncing and locking are
+//! repeated when a signal interrupts them; changes of names are not, because what was interrupted may have been done.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

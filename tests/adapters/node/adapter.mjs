@@ -9,19 +9,19 @@ import { TestHost } from '../../../bindings-node/lib/testing.js'
 import { parse, stringify } from './exact_json.mjs'
 
 /** What `begin` sets. */
-const run = { directory: '.', clock: null, options: {}, writers: new Map() }
+const run = { directory: '.', machine: null, options: {}, writers: new Map() }
 
 const operations = {
   begin({ dir, now_ms: nowMs }) {
     run.directory = dir
     run.writers = new Map()
-    setClock(nowMs)
+    run.machine = new TestHost({ wallMs: nowMs })
+    run.options = { host: run.machine.host }
     return {}
   },
 
   clock({ now_ms: nowMs }) {
-    if (run.clock !== null && nowMs !== null) run.clock.setWallMs(nowMs)
-    else setClock(nowMs)
+    run.machine.setWallMs(nowMs)
     return {}
   },
 
@@ -82,11 +82,6 @@ const operations = {
   },
 }
 
-function setClock(nowMs) {
-  run.clock = nowMs === null || nowMs === undefined ? null : new TestHost({ wallMs: nowMs })
-  run.options = run.clock === null ? {} : { host: run.clock.host }
-}
-
 function claimantOf({ agent, harness, token }) {
   return { agent, harness, token }
 }
@@ -97,7 +92,7 @@ function writerOf(id) {
   return writer
 }
 
-function observationOf({ state, blockedOn, inputBuffer, ask, reason, exit }) {
+function observationOf({ state, blockedOn, inputBuffer, ask, reason, exit } = {}) {
   return { state, blockedOn, inputBuffer, ask, reason, exit }
 }
 

@@ -287,10 +287,10 @@ impl Disk {
         }
     }
 
-    /// Drops from the base the inodes to which nothing can lead any more, neither now nor after a crash.
+    /// Drops from the base the inodes to which no name can lead any more, whatever a crash leaves. A file without a
+    /// name can still be open; what is written to it is lost in any case.
     fn drop_garbage(&mut self) {
         let mut pending: Vec<NodeId> = vec![ROOT];
-        pending.extend(self.base.ids().filter(|id| self.live.get(*id).is_some()));
         for entry in &self.log {
             if let Effect::Names { directory, set } = &entry.effect {
                 pending.push(*directory);

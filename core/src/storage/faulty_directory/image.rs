@@ -104,10 +104,6 @@ impl Image {
         self.nodes.len()
     }
 
-    pub(super) fn ids(&self) -> impl Iterator<Item = NodeId> {
-        self.nodes.keys().copied()
-    }
-
     pub(super) fn nodes_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut Node)> {
         self.nodes.iter_mut().map(|(id, node)| (*id, node))
     }

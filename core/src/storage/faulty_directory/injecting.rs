@@ -103,6 +103,7 @@ impl Ledger {
                     done += count;
                     match errno {
                         None => die(),
+                        Some(Errno::EINTR) if count == rest.len() => put_down,
                         Some(errno) => put_down.and(Err(errno.into())),
                     }
                 }
@@ -139,6 +140,12 @@ impl State {
                 }
                 Action::Error(errno) => Verdict::Fail(errno),
                 Action::ErrorAfter(errno) => Verdict::FailAfter(errno),
+                // Replacing a content begins anew each time: there is nothing that could go on after an interruption.
+                Action::Short { errno: Errno::EINTR, .. }
+                    if request.kind == OperationKind::SetLockContents =>
+                {
+                    Verdict::Proceed
+                }
                 Action::Short { bytes, errno } if writes => Verdict::Partial(bytes, Some(errno)),
                 Action::Short { errno, .. } => Verdict::Fail(errno),
                 Action::Torn { bytes } if writes => Verdict::Partial(bytes, None),

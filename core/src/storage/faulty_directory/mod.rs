@@ -4,14 +4,14 @@
 //! list of [`Fault`]s, lets the code run, and asks for every state in which the disk may be found after a crash:
 //! [`FaultyFileSystem::images_after_crash`].
 //!
-//! - [`operation`]: the numbered operations, their kinds and their trace;
-//! - [`errno`], [`fault`]: what goes wrong and where, as data;
-//! - [`image`]: inodes and names, and the one function that changes them;
-//! - [`disk`]: the live image, the durable one, and the log of what lies between them;
-//! - [`crash`]: what a power loss may leave of them;
-//! - [`machine`], [`process`]: who has what open and locked, and how an operation is made to fail;
-//! - [`file_system`], [`handles`]: what a test holds, and what the code under test holds;
-//! - [`injecting`]: the same faults over the machine's own file system.
+//! - `operation`: the numbered operations, their kinds and their trace;
+//! - `errno`, `fault`: what goes wrong and where, as data;
+//! - `image`: inodes and names, and the one function that changes them;
+//! - `disk`: the live image, the durable one, and the log of what lies between them;
+//! - `crash`: what a power loss may leave of them;
+//! - `machine`, `process`: who has what open and locked, and how an operation is made to fail;
+//! - `file_system`, `handles`: what a test holds, and what the code under test holds;
+//! - `injecting`: the same faults over the machine's own file system.
 
 mod crash;
 mod disk;

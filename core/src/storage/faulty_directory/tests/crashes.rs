@@ -302,6 +302,81 @@ fn an_image_with_a_lost_removal_has_no_inode_twice() {
 }
 
 #[test]
+fn a_booted_machine_uses_free_inode_numbers_first() {
+    let files = machine();
+    let agent = open(&files);
+    for name in ["a", "b"] {
+        agent.create(name).expect("created");
+    }
+    let free = agent.metadata("a").expect("there").identity.inode;
+    agent.remove("a").expect("removed");
+    agent.sync().expect("synced");
+    let booted = files.images_after_crash().next().expect("there is always one").files;
+    open(&booted).create("c").expect("created");
+    assert_eq!(booted.metadata("/agent/c").expect("there").identity.inode, free);
+}
+
+#[test]
+fn content_of_several_writes_can_be_lost_whole() {
+    let files = machine();
+    files.plant_file("/agent/record", "old").expect("planted");
+    let agent = open(&files);
+    let mut file = agent.create("staged").expect("created");
+    for part in ["12345", "67890"] {
+        file.write_all(part.as_bytes()).expect("written");
+    }
+    agent.rename("staged", "record").expect("renamed");
+    let empty =
+        files.images_after_crash().seeded(0, 0).any(|image| look(&image.files) == found([("record", "")]));
+    assert!(empty, "the name without any of its content");
+}
+
+#[test]
+fn every_beginning_is_there() {
+    let files = machine();
+    let agent = open(&files);
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for name in names {
+        fill(&*agent, name, b"x", true).expect("filled");
+    }
+    let images: Vec<Found> =
+        files.images_after_crash().seeded(0, 0).map(|image| look(&image.files)).collect();
+    for count in 0..=names.len() {
+        let beginning: Found =
+            names[..count].iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        assert!(images.contains(&beginning), "{count} of {names:?}");
+    }
+    for lost in names {
+        let others = names.iter().filter(|name| **name != lost);
+        let others: Found = others.map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        assert!(images.contains(&others), "all but {lost}");
+    }
+    assert_eq!(images.len(), 7 + 6 - 1, "losing the last alone is a beginning");
+}
+
+#[test]
+fn what_is_planted_outlasts_what_was_not_synced_before() {
+    let files = machine();
+    files.plant_file("/agent/lock", "kept").expect("planted");
+    let agent = open(&files);
+    fill(&*agent, "a", b"unsynced", false).expect("filled");
+    agent.open_lock("lock").and_then(|lock| lock.set_contents(b"unsynced")).expect("set");
+    files.plant_file("/agent/a", "planted").expect("planted");
+    files.overwrite("/agent/lock", b"planted").expect("overwritten");
+    assert_eq!(images(&files), set([found([("a", "planted"), ("lock", "planted")])]));
+}
+
+#[test]
+fn nothing_is_logged_where_nothing_changes() {
+    let files = machine();
+    files.plant_file("/agent/a", "x").expect("planted");
+    let agent = open(&files);
+    agent.exchange("a", "a").expect("exchanged with itself");
+    agent.rename("a", "a").expect("renamed to itself");
+    assert!(files.unsynced().is_empty(), "{:?}", files.unsynced());
+}
+
+#[test]
 fn images_come_once_and_a_seed_replays_them() {
     let files = machine();
     let agent = open(&files);
@@ -344,8 +419,18 @@ fn long_content_loses_single_pages_too() {
 }
 
 #[test]
-fn a_long_run_does_not_keep_what_is_over() {
+fn a_long_run_keeps_what_a_crash_may_bring_back_and_nothing_else() {
     let files = machine();
+    files.plant_file("/elsewhere/kept", "x").expect("planted");
+    let elsewhere = files.open(Path::new("/elsewhere")).expect("opens");
+    let below = files.open_or_create(Path::new("/elsewhere/below")).expect("made");
+    fill(&*below, "synced", b"x", true).expect("filled");
+    below.sync().expect("synced");
+    // The name of a directory and all of a file are taken away again, none of it durably.
+    elsewhere.rename("below", "moved").expect("renamed");
+    fill(&*elsewhere, "removed", b"x", true).expect("filled");
+    elsewhere.remove("removed").expect("removed");
+    drop((elsewhere, below));
     let agent = open(&files);
     agent.append("never-synced", b"x").expect("appended");
     for round in 0..2_000 {
@@ -353,7 +438,16 @@ fn a_long_run_does_not_keep_what_is_over() {
         agent.rename("staged", "record").expect("renamed");
         agent.sync().expect("synced");
     }
-    let machine = files.view().shared.lock();
-    assert_eq!(machine.disk.log().len(), 1, "only the unsynced append is left");
-    assert!(machine.disk.base().len() < 200, "{} inodes are kept", machine.disk.base().len());
+    {
+        let machine = files.view().shared.lock();
+        assert_eq!(machine.disk.log().len(), 4, "{:?}", machine.disk.log());
+        assert!(machine.disk.base().len() < 200, "{} inodes are kept", machine.disk.base().len());
+    }
+    for path in
+        ["/elsewhere/removed", "/elsewhere/moved/synced", "/elsewhere/below/synced", "/elsewhere/kept"]
+    {
+        assert!(files.images_after_crash().any(|image| image.files.contents(path).is_ok()), "{path}");
+    }
+    let records: BTreeSet<String> = images(&files).into_iter().map(|image| image["record"].clone()).collect();
+    assert_eq!(records, BTreeSet::from(["1999".to_owned()]));
 }

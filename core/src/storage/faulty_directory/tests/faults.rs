@@ -123,6 +123,14 @@ fn operations_are_counted_by_kind_and_name() {
 }
 
 #[test]
+fn the_first_of_two_faults_at_one_point_counts() {
+    let files = with_faults(
+        r#"[{"on": "create", "do": "error", "errno": "EIO"}, {"at": 2, "do": "error", "errno": "EACCES"}]"#,
+    );
+    assert_eq!(errno(open(&files).create("a")), Some(libc::EIO));
+}
+
+#[test]
 fn a_read_only_disk_is_one_fault() {
     let files = with_faults(r#"[{"on": "mutating", "repeat": true, "do": "error", "errno": "EROFS"}]"#);
     files.plant_file("/agent/a", "old").expect("planting is no operation");
@@ -225,6 +233,9 @@ fn a_full_disk_takes_what_fits_and_gets_room_by_removing() {
     assert_eq!(errno(lock.set_contents(b"x")), Some(libc::ENOSPC));
     files.set_room(None);
     lock.set_contents(b"x").expect("there is room again");
+    files.set_room(Some(0));
+    lock.set_contents(b"y").expect("what is replaced gives its room");
+    assert_eq!(errno(lock.set_contents(b"yz")), Some(libc::ENOSPC));
 
     let files = with_faults(r#"[{"on": "write", "nth": 2, "do": "full", "bytes": 0}]"#);
     let agent = open(&files);

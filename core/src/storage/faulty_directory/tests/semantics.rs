@@ -173,6 +173,10 @@ fn reading_follows_links_and_refuses_what_is_no_file() {
     }
     assert_eq!(errno(read(&*agent, "loop")), Some(libc::ELOOP));
     assert_eq!(errno(read(&*agent, "missing")), Some(libc::ENOENT));
+    for name in ["relative", "dangling", "loop"] {
+        let metadata = files.metadata(format!("/agent/{name}")).expect("there");
+        assert_eq!((metadata.file_type, metadata.mode), (FileType::Link, 0o777));
+    }
     for name in ["dangling", "pipe"] {
         let error = read(&*agent, name).expect_err("refused");
         assert_ne!(error.kind(), io::ErrorKind::NotFound, "{name}");

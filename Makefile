@@ -1,0 +1,85 @@
+# The front of the two commands: `make demo` and `make test`. What is behind each target is an ordinary test runner
+# or script, which can be run alone. Needs Rust, gcc, Python 3 and Node; no pip and no npm on these two.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+BUILT := $(TARGET)/release
+PREFIX ?= /usr/local
+export CARGO_TARGET_DIR := $(TARGET)
+export PYTHONPATH := $(CURDIR)/bindings-python/python
+export PYTHONDONTWRITEBYTECODE := 1
+# The extension links no libpython: the interpreter that loads it brings its own.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+# A caught panic would print a backtrace and take 80 ms for it.
+export RUST_BACKTRACE := 0
+
+CARGO := cargo
+RELEASE := $(CARGO) build --locked --release
+
+.PHONY: help build demo test check-all soak install clean \
+	test-rust test-c test-python test-node test-interop test-examples
+
+help:
+	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch'
+	@echo 'make test        build, then run the tests of all languages'
+	@echo 'make check-all   what needs pip, npm, valgrind or the nightly: lints, stubs, types, packages, sanitizers'
+	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
+	@echo 'make install     the C library, header and pkg-config file below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
+
+build:
+	$(RELEASE) -p libgallivant -p gallivant-python -p gallivant-node -p gallivant-tests
+	install -m 755 $(BUILT)/libgallivant_native.so bindings-python/python/gallivant/_native.abi3.so
+	install -m 755 $(BUILT)/libgallivant_node.so bindings-node/gallivant.linux-$$(node -p process.arch)-gnu.node
+	ln -sf libgallivant.so $(BUILT)/libgallivant.so.0
+	tests/adapters/c/build.sh
+	mkdir -p $(BUILT)/examples
+	$(CC) -O2 -Wall -Wextra -Werror -Iinclude examples/c-status-bar/status_bar.c -o $(BUILT)/examples/status-bar \
+		-L$(BUILT) -lgallivant -Wl,-rpath,$(BUILT)
+
+demo: build
+	python3 examples/demo/demo.py $(BUILT)/examples/status-bar
+
+test: build test-rust test-c test-python test-node test-interop test-examples
+	@echo 'all tests passed'
+
+test-rust:
+	$(CARGO) test --locked -p gallivant-core -p libgallivant -p gallivant-tests
+
+test-c:
+	tests/c/run.sh plain
+
+test-python:
+	python3 -m unittest discover -s bindings-python/tests -t bindings-python
+
+test-node:
+	node --test bindings-node/test/
+
+test-interop:
+	python3 -m unittest discover -s tests/interop
+
+test-examples:
+	python3 -m unittest discover -s examples
+
+check-all: build
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
+	tests/c/run.sh valgrind
+	tests/c/run.sh asan
+	bindings-python/check.sh
+	bindings-node/check.sh
+	GALLIVANT_PAIRS=full python3 -m unittest discover -s tests/interop
+	@echo 'all checks passed'
+
+SECONDS_TO_RUN ?= 600
+soak: build
+	tests/soak.sh $(SECONDS_TO_RUN)
+
+install:
+	DESTDIR='$(DESTDIR)' ffi/install.sh '$(PREFIX)'
+
+clean:
+	$(CARGO) clean
+	rm -f bindings-python/python/gallivant/_native.abi3.so bindings-node/*.node
