@@ -363,8 +363,12 @@ fn hs_29_claims_floors_and_endings_with_an_exit_are_synced_and_nothing_else_is()
         let count = |kind: &str| operations.iter().filter(|operation| operation.contains(kind)).count();
         (count(": sync"), count(": syncdir"))
     };
-    let writer = seat.owner("tok-a");
+    seat.owner("tok-a");
     let (files, directories) = synced(0);
+    assert_eq!((files - directories, directories), (2, 3), "the first settles the directory's own name too");
+    let from = seat.machine.operations().len();
+    let writer = seat.owner("tok-b");
+    let (files, directories) = synced(from);
     assert_eq!((files - directories, directories), (2, 2), "record and floor, each with its directory");
     let from = seat.machine.operations().len();
     observe(&writer, &active());
