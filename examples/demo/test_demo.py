@@ -1,0 +1,44 @@
+"""The demo says what it promises."""
+import os
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
+
+
+class Demo(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        bar = os.path.join(TARGET, "release/examples/status-bar")
+        command = [sys.executable, os.path.join(HERE, "demo.py"), bar, "0.15"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        cls.said = done.stdout
+        if done.returncode:
+            raise AssertionError(done.stdout)
+
+    def lines(self, speaker, *words):
+        """The numbers of the speaker's lines that hold all the words."""
+        spoken = enumerate(line.split(" | ", 1) for line in self.said.splitlines() if " | " in line)
+        return [n for n, (who, line) in spoken if who.strip() == speaker and all(word in line for word in words)]
+
+    def test_coordinator_and_status_bar_show_each_transition(self):
+        for speaker in ("coordinator", "status bar"):
+            for agent in ("claude", "codex"):
+                asked = self.lines(speaker, agent, "human", "permission")
+                ended = self.lines(speaker, agent, "ended")
+                self.assertTrue(self.lines(speaker, agent, "active"), self.said)
+                self.assertTrue(asked, f"{speaker} {agent}\n{self.said}")
+                self.assertTrue(ended, f"{speaker} {agent}\n{self.said}")
+                self.assertLess(asked[0], ended[-1])
+            self.assertTrue(self.lines(speaker, "doomed", "unknown", "session-dead"), self.said)
+
+    def test_what_is_concluded_from_a_death_and_why(self):
+        self.assertTrue(self.lines("no probe", "active"), self.said)
+        self.assertTrue(self.lines("lease probe", "unknown", "session-dead"), self.said)
+
+
+if __name__ == "__main__":
+    unittest.main()
