@@ -368,3 +368,38 @@ fn a_session_mints_claims_leases_attaches_beats_when_due_and_ends() {
     assert_eq!(seat.reads().0, State::Ended);
     assert!(!second.holds_lease());
 }
+
+#[test]
+fn a_floor_that_cannot_be_read_just_now_is_left_alone() {
+    let faults = r#"[{"on":"read","name":".harness-state.seq","do":"error","errno":"EIO"}]"#;
+    let seat = Seat::with_faults(Some(faults));
+    seat.plant(".harness-state.seq", "41\n");
+    let claimed = seat.claim("tok-a");
+    assert_eq!(claimed.floor_failure.expect("reported").code(), Code::HarnessStateIo);
+    assert!(claimed.floor_damage.is_some());
+    assert_eq!(seat.floor().as_deref(), Some("41\n"), "never lowered");
+    assert_eq!(seat.claim("tok-b").sequence, 42, "once it can be read it counts again");
+}
+
+#[test]
+fn a_session_is_not_started_where_its_directory_could_not_be_handed_over() {
+    let seat = Seat::new();
+    let odd = std::os::unix::ffi::OsStrExt::as_bytes(seat.dir.as_os_str()).to_vec();
+    let odd: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec([odd, b"\xff".to_vec()].concat());
+    let new = NewSession {
+        directory: odd.into(),
+        agent: "a".to_owned(),
+        harness: "codex".to_owned(),
+        pty_session: None,
+        token: None,
+    };
+    let error = Session::start(new.clone(), &seat.options, seat.machine.host()).expect_err("not UTF-8");
+    assert_eq!((error.code(), error.reason()), (Code::HarnessStateInput, Some("path")));
+    let relative = NewSession { directory: "relative/agent".into(), ..new };
+    let handed = crate::support::in_forked_child(|| {
+        std::env::set_current_dir(seat.root()).expect("there");
+        let session = Session::start(relative, &seat.options, seat.machine.host()).expect("a session");
+        u8::from(!session.environment().agent_dir.starts_with('/'))
+    });
+    assert_eq!(handed, 0, "a hook may run in another directory");
+}

@@ -144,3 +144,17 @@ fn an_ending_of_the_session_is_not_revived_by_a_late_hook() {
     assert_eq!(hook(&seat, Some(&session), prompt()).outcome.word(), "terminal");
     assert_eq!(seat.reads().0, State::Ended);
 }
+
+#[test]
+fn hs_115_no_umask_takes_the_log_from_its_owner() {
+    let seat = Seat::new();
+    let session = session(&seat);
+    let status = crate::support::in_forked_child(|| {
+        // SAFETY: the umask of the forked child only.
+        unsafe { libc::umask(0o777) };
+        hook(&seat, Some(&session), r#"{"hook_event_name":"Notification"}"#);
+        0
+    });
+    assert_eq!(status, 0);
+    assert_eq!(seat.mode(".harness-state.log"), 0o600);
+}

@@ -525,3 +525,53 @@ fn hs_54a_an_observation_cannot_spell_the_placeholder() {
     let with_exit = Observation { exit: Some("exit 0".to_owned()), ..forged };
     assert_eq!(observe(&writer, &with_exit), Outcome::Landed);
 }
+
+#[test]
+fn what_could_not_be_read_again_is_refused_and_nothing_is_written() {
+    let seat = Seat::new();
+    let writer = seat.owner("tok-a");
+    let before = seat.bytes("harness-state");
+    let error = writer.observe(&active().with_reason("y".repeat(5 << 20))).expect_err("too large");
+    assert_eq!((error.code(), error.reason()), (Code::HarnessStateInput, Some("too-large")));
+    assert_eq!(seat.bytes("harness-state"), before);
+    assert_eq!(observe(&writer, &active().with_reason("y".repeat(3 << 20))), Outcome::Landed);
+    assert_eq!(seat.reads().0, State::Active);
+}
+
+#[test]
+fn a_relative_directory_means_the_same_after_a_change_of_the_working_directory() {
+    let seat = Seat::new();
+    let relative = crate::support::in_forked_child(|| {
+        std::env::set_current_dir(seat.root()).expect("there");
+        let writer = Writer::open("agent", identity("tok-a"), None, &seat.options, seat.machine.host());
+        std::env::set_current_dir("/").expect("there");
+        let landed =
+            writer.expect("a writer").observe(&active()).expect("no error").outcome == Outcome::Landed;
+        u8::from(!landed || std::path::Path::new("/agent").exists())
+    });
+    assert_eq!(relative, 0);
+    assert_eq!(seat.reads().0, State::Active);
+    let refused = Writer::open("", identity("tok-a"), None, &seat.options, seat.machine.host());
+    assert_eq!(refused.expect_err("the empty path").reason(), Some("path"));
+}
+
+#[test]
+fn a_program_that_ignores_the_lock_keeps_its_file_and_the_call_refuses() {
+    let (_, simulation) = gallivant_core::testing::simulated_host(1);
+    let host = simulation.host();
+    let options = gallivant_core::harness_state::Options::default();
+    let writer = Writer::open("/agent", identity("tok-a"), None, &options, &host).expect("a writer");
+    observe(&writer, &active());
+    let other = simulation.files.another_process();
+    let point = gallivant_core::testing::Point::on(gallivant_core::testing::OperationKind::Exchange);
+    simulation.files.pause_before(point, move || {
+        other.unplant("/agent/harness-state").expect("removed");
+        other.plant_directory("/agent/harness-state").expect("a directory in its place");
+    });
+    let error = writer.observe(&idle()).expect_err("something else stands there");
+    assert_eq!(error.code(), Code::HarnessStateIo);
+    let found = simulation.files.metadata("/agent/harness-state").expect("it stands");
+    assert_eq!(found.file_type, gallivant_core::storage::FileType::Directory);
+    let names = simulation.files.names("/agent").expect("listed");
+    assert!(!names.iter().any(|name| name.contains("tmp-")), "{names:?}");
+}

@@ -13,7 +13,7 @@ use super::transition::{self, Circumstances};
 use super::writer::{WriterIdentity, prior_of, publish_record};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{self, Directory, Durability, LockGuard, sweep_abandoned};
+use crate::storage::{Directory, Durability, LockGuard, sweep_abandoned};
 
 /// How long a claim, which holds the record's lock, waits for the sibling's lock at most: every writer of the seat
 /// waits meanwhile.
@@ -49,7 +49,7 @@ pub struct Claim {
 /// where it is missing. Not idempotent: the same token claiming twice gets two sequences.
 ///
 /// # Errors
-/// `HARNESS_STATE_EMPTY_TOKEN`, `_SEQUENCE_EXHAUSTED`, `_BUSY`, `_LOCKING`, `_IO`. Nothing was written, except that
+/// `HARNESS_STATE_EMPTY_TOKEN`, `_INPUT` (reasons `path`, `too-large`), `_SEQUENCE_EXHAUSTED`, `_BUSY`, `_LOCKING`, `_IO`. Nothing was written, except that
 /// after a failed sync of the directory the placeholder may stand.
 pub fn claim(
     directory: impl AsRef<Path>,
@@ -58,7 +58,7 @@ pub fn claim(
     host: &Host,
 ) -> Result<Claim> {
     refuse_empty(&claimant.token)?;
-    let seat = Seat::new(directory.as_ref(), host, options);
+    let seat = Seat::new(directory.as_ref(), host, options)?;
     let lock = seat.lock()?;
     let stored = Stored::read(&**lock.directory(), RECORD);
     claim_over(&seat, &lock, &stored, claimant)
@@ -82,7 +82,7 @@ pub fn claim_wrapperless(
         let message = "a session without a wrapper needs a token with a registered prefix";
         return Err(Error::new(Code::HarnessStateBadToken, message));
     }
-    let seat = Seat::new(directory.as_ref(), host, options);
+    let seat = Seat::new(directory.as_ref(), host, options)?;
     let lock = seat.lock()?;
     let stored = Stored::read(&**lock.directory(), RECORD);
     let now_ms = host.clock.wall_ms();
@@ -116,11 +116,7 @@ fn remove_context(seat: &Seat, lock: &LockGuard) -> Result<()> {
     debug_assert!(!lock.is_forked(), "{LOCK} is held");
     let directory: &dyn Directory = &**lock.directory();
     let wait = CONTEXT_WAIT.min(seat.options.lock_wait);
-    let _context =
-        storage::acquire(lock.directory(), CONTEXT_LOCK, wait, &*seat.host.clock).map_err(|error| {
-            let message = format!("cannot lock the sibling record, file=`{CONTEXT_LOCK}` cause=`{error:?}`");
-            Error::new(Code::HarnessStateIo, message)
-        })?;
+    let _context = seat.lock_named(lock.directory(), CONTEXT_LOCK, wait)?;
     match directory.remove(CONTEXT) {
         Ok(()) => directory.sync(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,7 +1,7 @@
 //! `.harness-state.log`: what hooks could not do, beside the record (HS-115).
 //!
 //! One line an entry, mode 0600, at most 64 KiB; above that the oldest half is dropped. Appending takes no lock, so
-//! that a hook never waits in order to log; two hooks that drop the oldest half at once may lose a line, never more.
+//! that a hook never waits in order to log. What others append while one drops the oldest half may be lost with it.
 
 use crate::host::Host;
 use crate::storage::{Directory, Durability, Replacement, publish};

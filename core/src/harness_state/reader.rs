@@ -23,10 +23,13 @@ impl Reader {
     /// A reader on a path that need not exist yet. Touches no file.
     #[must_use]
     pub fn open(path: impl AsRef<Path>, options: &Options, host: &Host) -> Self {
-        Reader { path: path.as_ref().to_path_buf(), options: options.clone(), host: host.clone() }
+        let path = path.as_ref();
+        // The empty path stays as it is: nothing is there to be read.
+        let path = host.files.absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        Reader { path, options: options.clone(), host: host.clone() }
     }
 
-    /// The path as it was given.
+    /// The path, from the root.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -74,10 +77,7 @@ impl Reader {
             // there is for the read to tell.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound) => {
                 let name = self.path.file_name().and_then(|name| name.to_str()).ok_or(error)?;
-                let parent = match self.path.parent() {
-                    Some(parent) if !parent.as_os_str().is_empty() => parent,
-                    _ => Path::new("."),
-                };
+                let parent = self.path.parent().unwrap_or(&self.path);
                 Ok((self.host.files.open(parent)?, name.to_owned()))
             }
             Err(error) => Err(error),

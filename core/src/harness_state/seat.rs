@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::codec::{self, MAX_RECORD_BYTES, Salvage};
 use super::options::Options;
@@ -143,35 +144,44 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    pub(crate) fn new(path: &Path, host: &Host, options: &Options) -> Self {
-        Seat { path: path.to_path_buf(), host: host.clone(), options: Arc::new(options.clone()) }
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `path` for the empty path.
+    pub(crate) fn new(path: &Path, host: &Host, options: &Options) -> Result<Self> {
+        let path = host.files.absolute(path).map_err(|error| {
+            let message = format!("the directory's path cannot be used, path=`{}`", path.display());
+            Error::new(Code::HarnessStateInput, message).with_reason("path").with_source(error)
+        })?;
+        Ok(Seat { path, host: host.clone(), options: Arc::new(options.clone()) })
     }
 
     /// Opens the directory, creating it where it is missing, and takes its lock.
     pub(crate) fn lock(&self) -> Result<LockGuard> {
         let directory = self.host.files.open_or_create(&self.path).map_err(|error| self.io("open", error))?;
-        self.lock_named(&directory, LOCK)
+        self.lock_named(&directory, LOCK, self.options.lock_wait)
     }
 
-    pub(crate) fn lock_named(&self, directory: &Arc<dyn Directory>, name: &str) -> Result<LockGuard> {
-        storage::acquire(directory, name, self.options.lock_wait, &*self.host.clock).map_err(|error| {
-            match error {
-                LockError::Busy => {
-                    let waited = self.options.lock_wait.as_millis();
-                    let message =
-                        format!("the lock was held by somebody else, file=`{name}` waited_ms=`{waited}`");
-                    Error::new(Code::HarnessStateBusy, message)
-                }
-                LockError::Cancelled => {
-                    let message = format!("the wait for the lock was cancelled, file=`{name}`");
-                    Error::new(Code::Cancelled, message)
-                }
-                LockError::DoesNotExclude => {
-                    let message = format!("locks do not exclude here, path=`{}`", self.path.display());
-                    Error::new(Code::HarnessStateLocking, message)
-                }
-                LockError::Io(error) => self.io("lock", error),
+    pub(crate) fn lock_named(
+        &self,
+        directory: &Arc<dyn Directory>,
+        name: &str,
+        wait: Duration,
+    ) -> Result<LockGuard> {
+        storage::acquire(directory, name, wait, &*self.host.clock).map_err(|error| match error {
+            LockError::Busy => {
+                let waited = wait.as_millis();
+                let message =
+                    format!("the lock was held by somebody else, file=`{name}` waited_ms=`{waited}`");
+                Error::new(Code::HarnessStateBusy, message)
             }
+            LockError::Cancelled => {
+                let message = format!("the wait for the lock was cancelled, file=`{name}`");
+                Error::new(Code::Cancelled, message)
+            }
+            LockError::DoesNotExclude => {
+                let message = format!("locks do not exclude here, path=`{}`", self.path.display());
+                Error::new(Code::HarnessStateLocking, message)
+            }
+            LockError::Io(error) => self.io("lock", error),
         })
     }
 

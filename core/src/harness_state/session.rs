@@ -70,6 +70,8 @@ impl Tick {
 #[derive(Debug)]
 pub struct Session {
     writer: Writer,
+    /// The directory's path, from the root.
+    agent_dir: String,
     claim: Claim,
     options: Options,
     host: Host,
@@ -92,8 +94,17 @@ impl Session {
     /// are durable, and the lease is held if [`Session::holds_lease`] says so.
     ///
     /// # Errors
-    /// As [`claim`].
+    /// As [`claim`]; `HARNESS_STATE_INPUT` with reason `path` for a directory whose path is not UTF-8, because the
+    /// environment could not hand it over.
     pub fn start(new: NewSession, options: &Options, host: &Host) -> Result<Self> {
+        let agent_dir =
+            host.files.absolute(&new.directory).ok().and_then(|path| path.to_str().map(str::to_owned));
+        let Some(agent_dir) = agent_dir else {
+            // A name that was replaced by another would lead the hooks to another directory.
+            let message =
+                format!("the directory's path cannot be handed over, path=`{}`", new.directory.display());
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("path"));
+        };
         let token = new.token.unwrap_or_else(|| mint_token(host));
         let claimant = Claimant { agent: new.agent, harness: new.harness, token };
         let claim = claim(&new.directory, &claimant, options, host)?;
@@ -102,6 +113,7 @@ impl Session {
         let life = Life { lease: None, harness: None, stamped_at_ms: host.clock.wall_ms(), over: false };
         let session = Session {
             writer,
+            agent_dir,
             claim,
             options: options.clone(),
             host: host.clone(),
@@ -134,7 +146,7 @@ impl Session {
     #[must_use]
     pub fn environment(&self) -> SessionEnvironment {
         SessionEnvironment {
-            agent_dir: self.writer.directory().to_string_lossy().into_owned(),
+            agent_dir: self.agent_dir.clone(),
             identity: self.writer.identity().clone(),
             sequence: Some(self.claim.sequence),
         }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::codec;
+use super::codec::{self, MAX_RECORD_BYTES};
 use super::observation::Observation;
 use super::options::Options;
 use super::ownership::{OwnershipGuard, raise_floor};
@@ -15,7 +15,7 @@ use super::record::Record;
 use super::seat::{FLOOR, Floor, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable};
 use super::token::refuse_empty;
 use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::storage::{Directory, Durability, Metadata, OpenFile, Replacement, publish};
 
@@ -207,7 +207,7 @@ impl Writer {
     /// token-only and writes where nobody has claimed, or where its own token stands.
     ///
     /// # Errors
-    /// `HARNESS_STATE_EMPTY_TOKEN`.
+    /// `HARNESS_STATE_EMPTY_TOKEN`; `HARNESS_STATE_INPUT` with reason `path` for the empty path.
     pub fn open(
         directory: impl AsRef<Path>,
         identity: WriterIdentity,
@@ -218,7 +218,7 @@ impl Writer {
         refuse_empty(&identity.token)?;
         let memory = Memory { sequence, ..Memory::default() };
         Ok(Writer {
-            seat: Seat::new(directory.as_ref(), host, options),
+            seat: Seat::new(directory.as_ref(), host, options)?,
             identity,
             memory: Mutex::new(memory),
         })
@@ -246,8 +246,10 @@ impl Writer {
     /// then also durable, anything else may be lost with the machine's power.
     ///
     /// # Errors
-    /// The codes of [`Observation::validate`] before anything is touched; `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`
-    /// with nothing written, except that after a failed sync the record may stand.
+    /// The codes of [`Observation::validate`] before anything is touched; `HARNESS_STATE_INPUT` with reason
+    /// `too-large` for what could not be read again; `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO` with nothing written,
+    /// except that the record may stand after a failed sync, and after a failed attempt to give a stranger's file its
+    /// name back.
     pub fn observe(&self, observation: &Observation) -> Result<Report> {
         self.decide_and_publish(Some(observation), |_| None, false)
     }
@@ -539,6 +541,10 @@ pub(crate) fn publish_record(
     durability: Durability,
     judged: Option<&ParsedRecord>,
 ) -> Result<()> {
+    if bytes.len() as u64 > MAX_RECORD_BYTES {
+        let message = format!("the record would be too large to be read again, bytes=`{}`", bytes.len());
+        return Err(Error::new(Code::HarnessStateInput, message).with_reason("too-large"));
+    }
     let judged = judged.filter(|parsed| !parsed.file.through_link).map(|parsed| parsed.file.metadata);
     let replacement = Replacement { name: RECORD, staged_prefix: STAGED_RECORD, bytes, durability, judged };
     publish(directory, &replacement, &seat.host).map_err(|error| seat.io("publish the record", error))

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Opens directories.
@@ -15,6 +15,13 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// # Errors
     /// Not found, not a directory, not permitted, as the system says it.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>>;
+
+    /// The same path from the root, so that it means the same when the process changes its working directory and in
+    /// every process that it is handed to. Touches no disk and resolves no link.
+    ///
+    /// # Errors
+    /// The empty path, or a working directory that cannot be told.
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf>;
 
     /// Creates one directory that is missing in an existing one. It is accessible to its owner whatever the umask.
     /// Its name is not durable before its parent has been synced.

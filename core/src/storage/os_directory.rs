@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
@@ -30,6 +30,10 @@ pub struct OsFileSystem;
 impl FileSystem for OsFileSystem {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
         Ok(Arc::new(OsDirectory::open(path)?))
+    }
+
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        std::path::absolute(path)
     }
 
     fn make_directory(&self, path: &Path) -> io::Result<()> {
@@ -132,8 +136,13 @@ impl Directory for OsDirectory {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
         let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, PRIVATE))?;
-        if metadata_of(&fs::fstat(&fd)?).file_type != FileType::Regular {
+        let found = metadata_of(&fs::fstat(&fd)?);
+        if found.file_type != FileType::Regular {
             return Err(io::Error::other("what stands there is not a regular file"));
+        }
+        if found.size == 0 {
+            // It may be this call that created it.
+            grant_private_mode(&fd)?;
         }
         write_all(&fd, bytes)?;
         Ok(metadata_of(&fs::fstat(&fd)?).size)

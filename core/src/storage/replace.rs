@@ -41,8 +41,10 @@ pub struct Replacement<'a> {
 /// Publishes a replacement.
 ///
 /// # Errors
-/// As the system says it. The old content stands then, and the staged file has been removed, unless the failure
-/// was the sync of the directory, after which the new content stands and only its durability is unknown.
+/// As the system says it. The old content stands then, and the staged file has been removed, with two exceptions:
+/// after a failed sync of the directory the new content stands and only its durability is unknown; and where somebody
+/// else put something in the file's place meanwhile and the names could not be exchanged back, the new content stands
+/// and what was displaced stands under the staged name.
 pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>, host: &Host) -> io::Result<()> {
     let staged = staged_name(replacement.staged_prefix, host);
     let mut file = directory.create(&staged)?;

@@ -17,6 +17,8 @@ const SESSION_END: &str = "session end";
 const COMPACTING: &str = "compacting";
 const COMPACTING_IDLE: &str = "compacting-idle";
 const COMPACTING_READY: &str = "compacting-ready";
+/// Stands between such a reason and the one that was interrupted, where there was one.
+const REMEMBERS: &str = ": ";
 
 /// What an event says about the turn. Plain data; [`Effect::resolve`] says what is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +136,7 @@ impl Effect {
             },
             Effect::Compacting => compacting(prior),
             Effect::Compacted => match prior.and_then(interrupted_by_compaction) {
-                Some(state) => Observation::new(state),
+                Some(stood) => stood,
                 None => return Resolution::Nothing(Ignored::NoChange),
             },
             Effect::Ended(reason) => Observation::ended(Some(SESSION_END)).with_reason(reason),
@@ -169,26 +171,48 @@ fn asks_for(prior: &Observation, asks: &[Ask]) -> bool {
     prior.state == State::Active && prior.blocked_on == BlockedOn::Human && asks.contains(&prior.ask)
 }
 
-/// Active, with the reason that remembers what stood. A second start of the same compaction keeps the first's.
+/// Active, with a reason that remembers what stood; the other axes stay as they stand. A second start of the same
+/// compaction keeps the first's.
 fn compacting(prior: Option<&Observation>) -> Observation {
-    let interrupted = prior.map(|prior| interrupted_by_compaction(prior).unwrap_or(prior.state));
-    let reason = match interrupted {
-        Some(State::Idle) => COMPACTING_IDLE,
-        Some(State::Ready) => COMPACTING_READY,
+    let Some(prior) = prior.filter(|prior| prior.state.is_live()) else {
+        return Observation::new(State::Active).with_reason(COMPACTING);
+    };
+    if interrupted_by_compaction(prior).is_some() {
+        return writable(prior);
+    }
+    let marker = match prior.state {
+        State::Idle => COMPACTING_IDLE,
+        State::Ready => COMPACTING_READY,
         _ => COMPACTING,
     };
-    Observation::new(State::Active).with_reason(reason)
+    let reason = match &prior.reason {
+        Some(reason) => format!("{marker}{REMEMBERS}{reason}"),
+        None => marker.to_owned(),
+    };
+    Observation { state: State::Active, reason: Some(reason), ..writable(prior) }
 }
 
-/// The state that the running compaction interrupted; none when none runs.
-fn interrupted_by_compaction(prior: &Observation) -> Option<State> {
+/// What stands, without an ask that no writer could have observed: another program may have written it.
+fn writable(prior: &Observation) -> Observation {
+    let asked = prior.blocked_on == BlockedOn::Human && prior.ask != Ask::Unknown;
+    Observation { ask: if asked { prior.ask } else { Ask::None }, ..prior.clone() }
+}
+
+/// What stood before the compaction that runs now; none when none runs.
+fn interrupted_by_compaction(prior: &Observation) -> Option<Observation> {
     if prior.state != State::Active {
         return None;
     }
-    match prior.reason.as_deref()? {
-        COMPACTING => Some(State::Active),
-        COMPACTING_IDLE => Some(State::Idle),
-        COMPACTING_READY => Some(State::Ready),
-        _ => None,
-    }
+    let said = prior.reason.as_deref()?;
+    let (marker, reason) = match said.split_once(REMEMBERS) {
+        Some((marker, reason)) => (marker, Some(reason.to_owned())),
+        None => (said, None),
+    };
+    let state = match marker {
+        COMPACTING => State::Active,
+        COMPACTING_IDLE => State::Idle,
+        COMPACTING_READY => State::Ready,
+        _ => return None,
+    };
+    Some(Observation { state, reason, ..writable(prior) })
 }

@@ -419,13 +419,15 @@ fn hs_110_an_effect_repeated_is_the_same_observation() {
 fn hs_110_compaction_restores_what_stood_before() {
     let stop_failure = Observation::new(State::Idle).with_reason("stop-failure");
     let asked = Observation::new(State::Active).blocked_on_human(Ask::Permission);
+    let ended = Observation::ended(Some("exit 0"));
     let cases = [
         (None, "active [compacting]", "active"),
+        (Some(ended), "active [compacting]", "active"),
         (Some(Observation::new(State::Idle)), "active [compacting-idle]", "idle"),
-        (Some(stop_failure), "active [compacting-idle]", "idle"),
+        (Some(stop_failure), "active [compacting-idle: stop-failure]", "idle [stop-failure]"),
         (Some(Observation::new(State::Ready)), "active [compacting-ready]", "ready"),
         (Some(Observation::new(State::Active)), "active [compacting]", "active"),
-        (Some(asked), "active [compacting]", "active"),
+        (Some(asked), "active human permission [compacting]", "active human permission"),
     ];
     for (prior, during, after) in cases {
         let Resolution::Observe(compacting) = Effect::Compacting.resolve(prior.as_ref()) else {

@@ -3,7 +3,7 @@
 //! Where the machine's own directory answers a failure of its own making, the same words are used here.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::errno::Errno;
@@ -30,6 +30,14 @@ impl FileSystem for FaultyFileSystem {
         })?;
         let descriptor = self.view().own(opened);
         Ok(Arc::new(FaultyDirectory { descriptor, path: name.to_owned(), identity }))
+    }
+
+    /// A simulated process works in the root.
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        if path.as_os_str().is_empty() {
+            return Err(Errno::EINVAL.into());
+        }
+        Ok(Path::new("/").join(path))
     }
 
     fn make_directory(&self, path: &Path) -> io::Result<()> {

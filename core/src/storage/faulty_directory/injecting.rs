@@ -6,7 +6,7 @@
 //! again, because the real disk has its own opinion of that.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::errno::Errno;
@@ -179,6 +179,10 @@ impl FileSystem for InjectingFileSystem {
         let request = Request::new(OperationKind::Open, &name).named(&name);
         let inner = self.ledger.perform(&request, || self.inner.open(path))?;
         Ok(self.directory(inner, &name))
+    }
+
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.inner.absolute(path)
     }
 
     fn make_directory(&self, path: &Path) -> io::Result<()> {
