@@ -64,7 +64,8 @@ test-examples:
 
 check-all: build
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p gallivant-core -p libgallivant -p gallivant-tests --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
 	tests/c/run.sh valgrind
 	tests/c/run.sh asan

@@ -22,11 +22,8 @@ fn hold_lock(seat: &Seat) -> std::fs::File {
         .open(seat.path(".harness-state.lock"))
         .expect("the lock file opens");
     // SAFETY: the descriptor is open.
-    assert_eq!(
-        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) },
-        0,
-        "the lock is free"
-    );
+    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    assert_eq!(locked, 0, "the lock is free");
     file
 }
 

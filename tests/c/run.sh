@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# Builds the C library and runs its C tests: tests/c/run.sh plain|valgrind|asan
+#
+#   plain     every program against the shared library and against the archive; the exported symbols; the installed tree
+#   valgrind  the same programs under valgrind, where a lost block is an error too
+#   asan      the same programs with the library and themselves under AddressSanitizer (needs the nightly toolchain)
+#
+# The last line is `N passed, N failed`, over all programs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+mode=${1:-plain}
+target=${CARGO_TARGET_DIR:-target}
+case $target in /*) ;; *) target=$PWD/$target ;; esac
+out=$target/c-tests/$mode
+rm -rf "$out"
+mkdir -p "$out/agent"
+# A backtrace would be memory that valgrind counts, and costs tens of milliseconds.
+export RUST_BACKTRACE=0
+
+warnings=(-Wall -Wextra -Werror -Wpedantic)
+c=(gcc -g -std=c11 "${warnings[@]}" -Wstrict-prototypes -Iinclude)
+cpp=(g++ -g -std=c++17 "${warnings[@]}" -Iinclude)
+system_libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
+suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c/writer.c tests/c/reader.c
+    tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c)
+
+passed=0 failed=0
+
+# count NAME COMMAND...: runs a program and adds up its closing line; any other end is one failure.
+count() {
+    local name=$1 output line
+    shift
+    if output=$("$@" 2>&1) && line=$(tail -n 1 <<<"$output") && [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1]))
+        failed=$((failed + BASH_REMATCH[2]))
+        echo "$name: $line"
+    else
+        failed=$((failed + 1))
+        grep -v '^ok ' <<<"$output" || true
+        echo "$name: failed"
+    fi
+}
+
+# check NAME COMMAND...: one test that is a command; it fails at the first of its commands that does.
+check() {
+    local name=$1 output status
+    shift
+    set +e
+    output=$(set -e; "$@" 2>&1)
+    status=$?
+    set -e
+    if [ "$status" -eq 0 ]; then
+        passed=$((passed + 1))
+        echo "$name: ok"
+    else
+        failed=$((failed + 1))
+        printf '%s\n%s: failed\n' "$output" "$name"
+    fi
+}
+
+build() {
+    cargo build --locked --release -p libgallivant
+    # The program asks for the soname, which only an installation names so.
+    ln -sf libgallivant.so "$target/release/libgallivant.so.0"
+}
+
+# link KIND COMPILER-AND-FLAGS... : links against the shared library or against the archive.
+link() {
+    local kind=$1
+    shift
+    case $kind in
+    shared) "$@" -L"$target/release" -lgallivant -Wl,-rpath,"$target/release" -lpthread ;;
+    archive) "$@" "$target/release/libgallivant.a" "${system_libraries[@]}" ;;
+    esac
+}
+
+programs() {
+    local kind snippet
+    for kind in shared archive; do
+        link "$kind" "${c[@]}" "${suite[@]}" -o "$out/suite-$kind"
+        link "$kind" "${cpp[@]}" tests/c/cplusplus.cpp -o "$out/cplusplus-$kind"
+        link "$kind" "${c[@]}" examples/c-status-bar/status_bar.c -o "$out/status-bar-$kind"
+        for snippet in tests/c/snippets/*.c; do
+            link "$kind" "${c[@]}" "$snippet" -o "$out/$(basename "$snippet" .c)-$kind"
+        done
+    done
+}
+
+# Runs every program, with a prefix such as valgrind; the snippets and the example end with 0 on a seat of their own.
+run_programs() {
+    local kind snippet name seat
+    for kind in "${kinds[@]}"; do
+        count "suite, $kind" "$@" "$out/suite-$kind"
+        seat=$(mktemp -d "$out/agent/XXXXXX")
+        count "C++17, $kind" "$@" "$out/cplusplus-$kind" "$seat"
+        check "status bar, $kind" "$@" "$out/status-bar-$kind" --once "$seat" "$seat/nobody"
+        for snippet in tests/c/snippets/*.c; do
+            name=$(basename "$snippet" .c)
+            seat=$(mktemp -d "$out/agent/XXXXXX")
+            check "snippet $name, $kind" "$@" "$out/$name-$kind" "$seat"
+        done
+    done
+}
+
+exports_only_what_is_listed() {
+    diff ffi/symbols.txt <(nm -D --defined-only "$target/release/libgallivant.so" | awk '{ print $3 }' | LC_ALL=C sort)
+}
+
+every_function_is_called() {
+    local symbol missing=0
+    while read -r symbol; do
+        grep -qE "\b$symbol\(" tests/c/*.c || { echo "no C test calls $symbol"; missing=1; }
+    done <ffi/symbols.txt
+    return "$missing"
+}
+
+# What the shell itself says about the state of an agent, through an installed library.
+installed_tree() {
+    local prefix=$out/prefix staged=$out/staged seat=$out/agent/installed
+    ffi/install.sh "$prefix"
+    DESTDIR=$staged LIBDIR=/usr/lib/somewhere ffi/install.sh /usr
+    test -L "$staged/usr/lib/somewhere/libgallivant.so" -a -f "$staged/usr/include/gallivant.h"
+    if grep -rqF "$staged" "$staged/usr/lib/somewhere/pkgconfig"; then return 1; fi
+    export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+    mkdir -p "$seat"
+    # shellcheck disable=SC2046 # the words are the flags
+    gcc -std=c11 examples/c-status-bar/status_bar.c $(pkg-config --cflags --libs gallivant) -o "$out/installed-shared"
+    LD_LIBRARY_PATH=$prefix/lib "$out/installed-shared" --once "$seat"
+    readelf -d "$out/installed-shared" | grep -F 'libgallivant.so.0'
+    # Where only the archive is there, the same flags with --static link it.
+    rm "$prefix"/lib/libgallivant.so*
+    # shellcheck disable=SC2046
+    gcc -std=c11 examples/c-status-bar/status_bar.c $(pkg-config --static --cflags --libs gallivant) \
+        -o "$out/installed-archive"
+    "$out/installed-archive" --once "$seat"
+    if readelf -d "$out/installed-archive" | grep -F libgallivant; then return 1; fi
+}
+
+case $mode in
+plain)
+    build
+    programs
+    kinds=(shared archive)
+    run_programs
+    check "exported symbols" exports_only_what_is_listed
+    check "every function is called" every_function_is_called
+    check "installed tree" installed_tree
+    ;;
+valgrind)
+    build
+    programs
+    kinds=(shared archive)
+    run_programs valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible
+    ;;
+asan)
+    # A target folder of its own: other flags would rebuild everything in the other one.
+    triple=$(rustc -vV | sed -n 's/^host: //p')
+    RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes" CARGO_PROFILE_RELEASE_LTO=off \
+        CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_TARGET_DIR=$target/asan \
+        cargo +nightly build --locked --release --target "$triple" -p libgallivant
+    runtime=$(rustc +nightly --print sysroot)/lib/rustlib/$triple/lib/librustc-nightly_rt.asan.a
+    # One runtime only, the nightly's: programs are compiled with the sanitizer and linked without.
+    sanitized() {
+        local compiler=$1 program=$2 source objects=()
+        shift 2
+        for source in "$@"; do
+            objects+=("$out/$(basename "$source").o")
+            case $compiler in
+            c) "${c[@]}" -fsanitize=address -c "$source" -o "${objects[-1]}" ;;
+            cpp) "${cpp[@]}" -fsanitize=address -c "$source" -o "${objects[-1]}" ;;
+            esac
+        done
+        gcc "${objects[@]}" "$target/asan/$triple/release/libgallivant.a" -Wl,--whole-archive "$runtime" \
+            -Wl,--no-whole-archive -rdynamic -lstdc++ "${system_libraries[@]}" -o "$out/$program-asan"
+    }
+    sanitized c suite "${suite[@]}"
+    sanitized cpp cplusplus tests/c/cplusplus.cpp
+    sanitized c status-bar examples/c-status-bar/status_bar.c
+    for snippet in tests/c/snippets/*.c; do sanitized c "$(basename "$snippet" .c)" "$snippet"; done
+    kinds=(asan)
+    run_programs
+    ;;
+*)
+    echo "usage: tests/c/run.sh plain|valgrind|asan" >&2
+    exit 2
+    ;;
+esac
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
