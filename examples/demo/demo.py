@@ -22,6 +22,7 @@ RUNS = os.path.join(ROOT, "tests/vectors/harness-events")
 COORDINATOR = os.path.join(ROOT, "examples/node-coordinator/coordinator.mjs")
 
 print_lock = threading.Lock()
+heard: set[str] = set()
 
 
 def say(speaker: str, line: str) -> None:
@@ -34,6 +35,7 @@ def relay(speaker: str, process: subprocess.Popen) -> threading.Thread:
 
     def run() -> None:
         for line in process.stdout:
+            heard.add(speaker)
             say(speaker, line.rstrip("\n"))
 
     thread = threading.Thread(target=run, daemon=True)
@@ -72,14 +74,14 @@ def main(status_bar: str, pause: str = "0.2") -> None:
     with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as agents:
         for agent in ("claude", "codex", "doomed"):
             os.mkdir(os.path.join(agents, agent))
-        directories = [os.path.join(agents, agent) for agent in ("claude", "codex", "doomed")]
-        pipes = {"stdout": subprocess.PIPE, "text": True}
-        coordinator = subprocess.Popen(["node", COORDINATOR, "--follow", agents], **pipes)
-        bar = subprocess.Popen([status_bar, *directories], **pipes)
+        pipes = {"stdout": subprocess.PIPE, "text": True, "cwd": agents}
+        coordinator = subprocess.Popen(["node", COORDINATOR, "--follow", "."], **pipes)
+        bar = subprocess.Popen([os.path.abspath(status_bar), "claude", "codex", "doomed"], **pipes)
         speakers = [relay("coordinator", coordinator), relay("status bar", bar)]
+        wait_for(lambda: len(heard) == 2)
         doomed = None
         try:
-            say("demo", f"two recorded sessions, replayed through real hook processes below {agents}")
+            say("demo", "two recorded sessions are replayed through real hook processes")
             sessions = [
                 start_session(agents, "claude", "claude", "claude-code.interactive-permission-clear", pause),
                 start_session(agents, "codex", "codex", "codex.interactive-permission", pause),
