@@ -355,7 +355,7 @@ static void hooks(void)
     REFUSES_UTF8(gallivant_harness_state_observe_hook(TEXT(BAD), TEXT("{}"), NULL, NULL, &report, &error));
     REFUSES_NULL(gallivant_harness_state_observe_hook(TEXT("codex"), NULL, 0, NULL, NULL, &report, &error));
     REFUSES_NULL(gallivant_harness_state_observe_hook(TEXT("codex"), TEXT("{}"), NULL, NULL, NULL, &error));
-    CHECK_FAILS(GALLIVANT_INPUT, "harness",
+    CHECK_FAILS(GALLIVANT_HARNESS_STATE_INPUT, "unknown-harness",
                 gallivant_harness_state_observe_hook(TEXT("Codex"), TEXT("{}"), NULL, NULL, &report, &error));
     CHECK(IS_UNTOUCHED(report));
     REFUSES_NULL(gallivant_harness_state_hook_report_written(NULL, &written, &error));

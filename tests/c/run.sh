@@ -25,13 +25,17 @@ system_libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
 suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c/writer.c tests/c/reader.c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c)
 
+adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
+json_test=(tests/adapters/c/json_test.c tests/adapters/c/json.c)
+
 passed=0 failed=0
+closing='^([0-9]+) passed, ([0-9]+) failed(, [0-9]+ skipped)?$'
 
 # count NAME COMMAND...: runs a program and adds up its closing line; any other end is one failure.
 count() {
     local name=$1 output line
     shift
-    if output=$("$@" 2>&1) && line=$(tail -n 1 <<<"$output") && [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    if output=$(timeout 300 "$@" 2>&1) && line=$(tail -n 1 <<<"$output") && [[ $line =~ $closing ]]; then
         passed=$((passed + BASH_REMATCH[1]))
         failed=$((failed + BASH_REMATCH[2]))
         echo "$name: $line"
@@ -60,7 +64,12 @@ check() {
 }
 
 build() {
-    cargo build --locked --release -p libgallivant
+    # What another call of cargo has built is not built again: with other packages beside it, it would be another build.
+    local library=$target/release/libgallivant.so
+    if [ ! -f "$library" ] || [ ! -f "${library%.so}.a" ] ||
+        [ -n "$(find core/src ffi/src docs/errors ffi/build.rs ffi/Cargo.toml core/Cargo.toml Cargo.toml -newer "$library" -type f)" ]; then
+        cargo build --locked --release -p libgallivant
+    fi
     # The program asks for the soname, which only an installation names so.
     ln -sf libgallivant.so "$target/release/libgallivant.so.0"
 }
@@ -81,24 +90,28 @@ programs() {
         link "$kind" "${c[@]}" "${suite[@]}" -o "$out/suite-$kind"
         link "$kind" "${cpp[@]}" tests/c/cplusplus.cpp -o "$out/cplusplus-$kind"
         link "$kind" "${c[@]}" examples/c-status-bar/status_bar.c -o "$out/status-bar-$kind"
+        link "$kind" "${c[@]}" "${adapter[@]}" -o "$out/adapter-$kind"
         for snippet in tests/c/snippets/*.c; do
             link "$kind" "${c[@]}" "$snippet" -o "$out/$(basename "$snippet" .c)-$kind"
         done
     done
+    "${c[@]}" "${json_test[@]}" -o "$out/json-test"
 }
 
 # Runs every program, with a prefix such as valgrind; the snippets and the example end with 0 on a seat of their own.
 run_programs() {
     local kind snippet name seat
+    count "the adapter's JSON" "$@" "$out/json-test"
     for kind in "${kinds[@]}"; do
+        count "vectors, $kind" python3 tests/vectors/harness-state/run.py -- "$@" "$out/adapter-$kind"
         count "suite, $kind" "$@" "$out/suite-$kind"
         seat=$(mktemp -d "$out/agent/XXXXXX")
         count "C++17, $kind" "$@" "$out/cplusplus-$kind" "$seat"
-        check "status bar, $kind" "$@" "$out/status-bar-$kind" --once "$seat" "$seat/nobody"
+        check "status bar, $kind" timeout 300 "$@" "$out/status-bar-$kind" --once "$seat" "$seat/nobody"
         for snippet in tests/c/snippets/*.c; do
             name=$(basename "$snippet" .c)
             seat=$(mktemp -d "$out/agent/XXXXXX")
-            check "snippet $name, $kind" "$@" "$out/$name-$kind" "$seat"
+            check "snippet $name, $kind" timeout 300 "$@" "$out/$name-$kind" "$seat"
         done
     done
 }
@@ -175,6 +188,9 @@ asan)
             -Wl,--no-whole-archive -rdynamic -lstdc++ "${system_libraries[@]}" -o "$out/$program-asan"
     }
     sanitized c suite "${suite[@]}"
+    sanitized c adapter "${adapter[@]}"
+    sanitized c json-test "${json_test[@]}"
+    mv "$out/json-test-asan" "$out/json-test"
     sanitized cpp cplusplus tests/c/cplusplus.cpp
     sanitized c status-bar examples/c-status-bar/status_bar.c
     for snippet in tests/c/snippets/*.c; do sanitized c "$(basename "$snippet" .c)" "$snippet"; done

@@ -229,13 +229,7 @@ fn hs_66_endings_and_stale_records_are_eligible_and_nothing_fresh_of_a_wrapper_i
 #[test]
 fn hs_67_a_session_is_handed_over_through_the_environment() {
     let seat = Seat::new();
-    let new = NewSession {
-        directory: seat.dir.clone(),
-        agent: "host.worker".to_owned(),
-        harness: "codex".to_owned(),
-        pty_session: Some("worker".to_owned()),
-        token: None,
-    };
+    let new = seat.new_session();
     let session = Session::start(new, &seat.options, seat.machine.host()).expect("a session");
     let variables = session.environment().to_env();
     assert_eq!(
@@ -308,13 +302,7 @@ fn hs_68_an_action_runs_under_the_lock_only_while_the_session_owns_the_seat() {
 #[test]
 fn a_session_mints_claims_leases_attaches_beats_when_due_and_ends() {
     let seat = Seat::new();
-    let new = NewSession {
-        directory: seat.dir.clone(),
-        agent: "host.worker".to_owned(),
-        harness: "codex".to_owned(),
-        pty_session: Some("worker".to_owned()),
-        token: None,
-    };
+    let new = seat.new_session();
     let session = Session::start(new.clone(), &seat.options, seat.machine.host()).expect("a session");
     assert!(session.holds_lease());
     assert_eq!(

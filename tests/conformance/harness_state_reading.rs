@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use gallivant_core::harness_state::{
-    Ask, BlockedOn, Derived, InputBuffer, LeaseProbe, NewSession, Probe, ProcessProbe, Reader, Record,
-    Session, State, UnknownReason,
+    Ask, BlockedOn, Derived, InputBuffer, LeaseProbe, Probe, ProcessProbe, Reader, Record, Session, State,
+    UnknownReason,
 };
 use gallivant_core::process::{Liveness, ProcessIdentity, ProcessTable, SystemProcessTable};
 use gallivant_core::testing::simulated_host;
@@ -359,13 +359,7 @@ fn hs_90_the_answer_holds_until_the_instant_it_names_and_changes_there() {
 #[test]
 fn hs_94_the_session_lease_is_released_by_death() {
     let seat = Seat::new();
-    let new = NewSession {
-        directory: seat.dir.clone(),
-        agent: "host.worker".to_owned(),
-        harness: "codex".to_owned(),
-        pty_session: Some("worker".to_owned()),
-        token: None,
-    };
+    let new = seat.new_session();
     let session = Session::start(new, &seat.options, seat.machine.host()).expect("a session");
     observe(session.writer(), &active());
     let probe = LeaseProbe::new(&seat.reader());

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use gallivant_core::harness_state::{
-    Claim, Claimant, Derived, Observation, Options, Outcome, Reader, Record, State, Writer, WriterIdentity,
-    claim, decode,
+    Claim, Claimant, Derived, NewSession, Observation, Options, Outcome, Reader, Record, State, Writer,
+    WriterIdentity, claim, decode,
 };
 use gallivant_core::testing::{TestHost, TestHostOptions};
 
@@ -109,6 +109,17 @@ impl Seat {
 
     pub(crate) fn read(&self) -> Option<Derived> {
         self.reader().read(None)
+    }
+
+    /// What a session of this seat is started with.
+    pub(crate) fn new_session(&self) -> NewSession {
+        NewSession {
+            directory: self.dir.clone(),
+            agent: "host.worker".to_owned(),
+            harness: "codex".to_owned(),
+            pty_session: Some("worker".to_owned()),
+            token: None,
+        }
     }
 
     /// The state and reason that a reader derives without a probe.

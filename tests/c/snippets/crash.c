@@ -2,6 +2,7 @@
 
 #define _POSIX_C_SOURCE 200809L
 #include <gallivant.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     int status = 0;
     if (gallivant_harness_state_reader_open(directory, strlen(directory), NULL, &reader, NULL))
         return 1;
-    for (int operation = 1; operation == 1 || WIFSIGNALED(status); operation++) {
+    for (int operation = 1; operation == 1 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); operation++) {
         pid_t child = fork();
         if (child == 0)
             claim_and_die(directory, operation);

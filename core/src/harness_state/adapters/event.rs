@@ -3,7 +3,7 @@
 use super::effect::Effect;
 use super::table::Adapter;
 use super::{claude, codex};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 
 /// A harness whose events are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,6 +68,18 @@ impl Harness {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Harness::ALL.iter().copied().find(|harness| harness.adapter().names.contains(&name))
+    }
+
+    /// As [`Harness::from_name`], for a name that somebody typed.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `unknown-harness`.
+    pub fn parse(name: &str) -> Result<Self> {
+        Harness::from_name(name).ok_or_else(|| {
+            let known: Vec<&str> = Harness::ALL.iter().map(|harness| harness.name()).collect();
+            let message = format!("not a harness whose events are understood, known=`{}`", known.join(" "));
+            Error::new(Code::HarnessStateInput, message).with_reason("unknown-harness")
+        })
     }
 
     /// The harness's name, which [`Harness::from_name`] reads back.
