@@ -384,6 +384,9 @@ static void testing_hosts(void)
     REFUSES_NULL(gallivant_testing_host_new(&options, NULL, &error));
     options.random_count = 3;
     REFUSES_NULL(gallivant_testing_host_new(&options, &host, &error));
+    options.random = (const uint64_t *)(const void *)&options;
+    options.random_count = SIZE_MAX / 8;
+    CHECK_FAILS(GALLIVANT_INPUT, "length", gallivant_testing_host_new(&options, &host, &error));
     options.random_count = 0;
     options.faults_json = VIEW(BAD);
     REFUSES_UTF8(gallivant_testing_host_new(&options, &host, &error));

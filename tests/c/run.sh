@@ -141,6 +141,10 @@ installed_tree() {
     gcc -std=c11 examples/c-status-bar/status_bar.c $(pkg-config --cflags --libs gallivant) -o "$out/installed-shared"
     LD_LIBRARY_PATH=$prefix/lib "$out/installed-shared" --once "$seat"
     readelf -d "$out/installed-shared" | grep -F 'libgallivant.so.0'
+    # shellcheck disable=SC2046
+    gcc -std=c11 examples/c-status-bar/status_bar.c $(pkg-config --cflags gallivant) \
+        "$(pkg-config --variable=libdir gallivant)/libgallivant.a" "${system_libraries[@]}" -o "$out/installed-by-name"
+    "$out/installed-by-name" --once "$seat"
     # Where only the archive is there, the same flags with --static link it.
     rm "$prefix"/lib/libgallivant.so*
     # shellcheck disable=SC2046

@@ -333,7 +333,9 @@ impl TryFrom<Written> for Fault {
         let select = match (written.at, on, written.name, written.nth) {
             (Some(at), None, None, None) => Select::At(at),
             (Some(_), ..) => return Err("a point is either at a number or on, name and nth".to_owned()),
-            (None, None, None, None) if matches!(action, Action::Full { .. }) => Select::At(1),
+            (None, None, None, None) if matches!(action, Action::Full { .. }) => {
+                Select::Nth { on: On::Any, name: None, nth: 1 }
+            }
             (None, None, None, _) => return Err("a fault needs at, on or name".to_owned()),
             (None, on, name, nth) => Select::Nth { on: on.unwrap_or(On::Any), name, nth: nth.unwrap_or(1) },
         };

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Installs the C library from the last release build: ffi/install.sh PREFIX
+#
+# Puts down the shared library with the links of its soname, the archive, the header and gallivant.pc, and prints each
+# file. From the environment: DESTDIR (a staging root that is in no file), LIBDIR and INCLUDEDIR (default PREFIX/lib and
+# PREFIX/include), CARGO_TARGET_DIR (default target).
+set -eu
+
+if [ $# -ne 1 ] || [ "${1#/}" = "$1" ]; then
+    echo "usage: ffi/install.sh PREFIX (an absolute path)" >&2
+    exit 2
+fi
+prefix=${1%/}
+libdir=${LIBDIR:-$prefix/lib}
+includedir=${INCLUDEDIR:-$prefix/include}
+destdir=${DESTDIR:-}
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+target=${CARGO_TARGET_DIR:-target}
+case $target in /*) ;; *) target=$root/$target ;; esac
+header=$root/include/gallivant.h
+version=$(sed -n 's/^#define GALLIVANT_VERSION "\(.*\)"$/\1/p' "$header")
+major=${version%%.*}
+# What the standard library inside the archive needs, as `cargo rustc -- --print native-static-libs` names it.
+private="-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc"
+
+for built in libgallivant.so libgallivant.a; do
+    if [ ! -f "$target/release/$built" ]; then
+        echo "ffi/install.sh: $target/release/$built is missing; run cargo build --release -p libgallivant" >&2
+        exit 1
+    fi
+done
+
+# put MODE SOURCE DIRECTORY NAME
+put() {
+    mkdir -p "$destdir$3"
+    install -m "$1" "$2" "$destdir$3/$4"
+    echo "$destdir$3/$4"
+}
+
+put 755 "$target/release/libgallivant.so" "$libdir" "libgallivant.so.$version"
+for link in "libgallivant.so.$major" libgallivant.so; do
+    ln -sf "libgallivant.so.$version" "$destdir$libdir/$link"
+    echo "$destdir$libdir/$link"
+done
+put 644 "$target/release/libgallivant.a" "$libdir" libgallivant.a
+# The standard library's debug information is a third of the archive and of no use to its users.
+if command -v strip >/dev/null; then strip -g "$destdir$libdir/libgallivant.a"; fi
+put 644 "$header" "$includedir" gallivant.h
+
+filled=$(mktemp)
+trap 'rm -f "$filled"' EXIT
+sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
+    -e "s|@VERSION@|$version|" -e "s|@PRIVATE@|$private|" "$root/ffi/gallivant.pc.in" >"$filled"
+put 644 "$filled" "$libdir/pkgconfig" gallivant.pc

@@ -1,0 +1,199 @@
+//! Strings.
+
+use std::ffi::{CStr, c_char};
+
+use gallivant_core::{Code, Error, Result};
+
+use crate::barrier::answer;
+use crate::handle::{self, null_pointer};
+
+/// A string as pointer and length, in bytes of UTF-8.
+///
+/// As an input it need not end in a zero byte and is read during the call only. As an output it is followed by a
+/// zero byte that the length does not count, so that `data` can be given to `printf("%s")`; a string from a record may
+/// hold further zero bytes, and the length is what is right. It is valid as long as its owner says, see there.
+///
+/// A null `data` is no string at all, which is not the empty string.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gallivant_str {
+    /// The first byte; null for no string.
+    pub data: *const c_char,
+    /// How many bytes.
+    pub length: usize,
+}
+
+/// A number that may be absent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct gallivant_optional_u64 {
+    /// The number; 0 in an output where it is absent.
+    pub value: u64,
+    /// 0 where it is absent. Outputs say 1 where it is there; in inputs anything but 0 does.
+    pub is_set: i32,
+}
+
+/// The view of a string that ends in a zero byte, as C's own strings do. NULL gives no string. The view is valid as
+/// long as the string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_str_from(text: *const c_char) -> gallivant_str {
+    answer(|| {
+        if text.is_null() {
+            return gallivant_str::NONE;
+        }
+        // SAFETY: not null, and ends in a zero byte by this function's contract.
+        let text = unsafe { CStr::from_ptr(text) };
+        gallivant_str { data: text.as_ptr(), length: text.count_bytes() }
+    })
+}
+
+impl gallivant_str {
+    /// No string.
+    pub(crate) const NONE: gallivant_str = gallivant_str { data: std::ptr::null(), length: 0 };
+
+    /// A string that came in as two arguments.
+    pub(crate) fn new(data: *const c_char, length: usize) -> Self {
+        gallivant_str { data, length }
+    }
+
+    /// The string of an input that has to be there.
+    ///
+    /// # Errors
+    /// `GALLIVANT_INPUT` with reason `null-pointer`, `utf-8` or `length`, naming the argument.
+    ///
+    /// # Safety
+    /// `data` is null or points to `length` bytes that nobody changes or frees during the call.
+    pub(crate) unsafe fn text<'a>(self, argument: &'static str) -> Result<&'a str> {
+        // SAFETY: the same contract.
+        let bytes = unsafe { self.bytes(argument) }?;
+        std::str::from_utf8(bytes).map_err(|error| {
+            let at = error.valid_up_to();
+            let message = format!("a string is not UTF-8, argument=`{argument}` byte=`{at}`");
+            Error::new(Code::Input, message).with_reason("utf-8")
+        })
+    }
+
+    /// The string of an input that may be absent.
+    ///
+    /// # Errors
+    /// As [`gallivant_str::text`].
+    ///
+    /// # Safety
+    /// As [`gallivant_str::text`].
+    pub(crate) unsafe fn optional<'a>(self, argument: &'static str) -> Result<Option<&'a str>> {
+        if self.data.is_null() && self.length == 0 {
+            return Ok(None);
+        }
+        // SAFETY: the same contract.
+        unsafe { self.text(argument) }.map(Some)
+    }
+
+    /// The bytes of an input that has to be there, whatever they are.
+    ///
+    /// # Errors
+    /// `GALLIVANT_INPUT` with reason `null-pointer` or `length`, naming the argument.
+    ///
+    /// # Safety
+    /// As [`gallivant_str::text`].
+    pub(crate) unsafe fn bytes<'a>(self, argument: &'static str) -> Result<&'a [u8]> {
+        if self.data.is_null() {
+            return Err(null_pointer(argument));
+        }
+        // SAFETY: the same contract.
+        unsafe { handle::array(self.data.cast(), self.length, argument) }
+    }
+}
+
+impl gallivant_optional_u64 {
+    pub(crate) fn get(self) -> Option<u64> {
+        (self.is_set != 0).then_some(self.value)
+    }
+}
+
+impl From<Option<u64>> for gallivant_optional_u64 {
+    fn from(number: Option<u64>) -> Self {
+        gallivant_optional_u64 { value: number.unwrap_or(0), is_set: i32::from(number.is_some()) }
+    }
+}
+
+/// The memory behind the views of an answer. Used again and again, it soon allocates no more.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(Vec<u8>);
+
+impl Texts {
+    /// Forgets what it held, so that earlier views end, and holds these, each with a zero byte behind it.
+    pub(crate) fn hold<const N: usize>(&mut self, texts: [Option<&str>; N]) -> [gallivant_str; N] {
+        self.0.clear();
+        // All room is taken before the first pointer, because growing moves the bytes.
+        self.0.reserve_exact(texts.iter().flatten().map(|text| text.len() + 1).sum());
+        let spans = texts.map(|text| {
+            let text = text?;
+            let start = self.0.len();
+            self.0.extend_from_slice(text.as_bytes());
+            self.0.push(0);
+            Some((start, text.len()))
+        });
+        spans.map(|span| {
+            let Some((start, length)) = span else { return gallivant_str::NONE };
+            gallivant_str { data: self.0[start..].as_ptr().cast(), length }
+        })
+    }
+}
+
+/// Views into memory that the same handle owns and never changes.
+#[derive(Debug)]
+pub(crate) struct Fixed<T>(T);
+
+// SAFETY: what is pointed to is immutable for as long as the handle lives, whatever thread looks.
+unsafe impl<T> Send for Fixed<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Fixed<T> {}
+
+impl<T> Fixed<T> {
+    /// Vouches for these views.
+    ///
+    /// # Safety
+    /// They point only into memory that lives as long as the handle into which they go, and never changes.
+    pub(crate) unsafe fn new(views: T) -> Self {
+        Fixed(views)
+    }
+
+    pub(crate) fn get(&self) -> &T {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_texts_keep_their_bytes_and_end_in_zero() {
+        let mut texts = Texts::default();
+        for round in 0..3 {
+            let long = "x".repeat(100 * (round + 1));
+            let [none, empty, zero, long_view] = texts.hold([None, Some(""), Some("a\0b"), Some(&long)]);
+            assert!(none.data.is_null());
+            assert!(!empty.data.is_null());
+            // SAFETY: the views are of this round and `texts` lives.
+            unsafe {
+                assert_eq!(empty.text("empty").expect("UTF-8"), "");
+                assert_eq!(zero.text("zero").expect("UTF-8"), "a\0b");
+                assert_eq!(long_view.text("long").expect("UTF-8"), long);
+                assert_eq!(*long_view.data.add(long_view.length), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_beyond_the_address_space_are_refused() {
+        let view = gallivant_str { data: c"x".as_ptr(), length: usize::MAX };
+        // SAFETY: the length is refused before anything is read.
+        let error = unsafe { view.text("x") }.expect_err("nothing is that long");
+        assert_eq!((error.code(), error.reason()), (Code::Input, Some("length")));
+        let nothing = gallivant_str { data: std::ptr::null(), length: 1 };
+        // SAFETY: null is allowed.
+        let error = unsafe { nothing.optional("x") }.expect_err("one byte of nothing");
+        assert_eq!((error.code(), error.reason()), (Code::Input, Some("null-pointer")));
+    }
+}
