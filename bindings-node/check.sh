@@ -1,0 +1,58 @@
+#!/bin/sh
+# What CI checks of the Node package besides its tests: what is packed, that it works where it is installed, its types,
+# and what importing it costs. Needs npm; the native module has to be built and in its place.
+#
+#     sh bindings-node/check.sh
+set -eu
+
+package=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$package")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export npm_config_audit=false npm_config_fund=false npm_config_update_notifier=false
+
+say() { printf 'node package: %s\n' "$*"; }
+
+ls "$package"/gallivant.*.node >/dev/null
+
+# The module must never be unloaded: threads that have run its code outlive the environment that loaded it (C-064).
+if command -v readelf >/dev/null; then
+    for module in "$package"/gallivant.linux-*.node; do
+        readelf -d "$module" | grep -q NODELETE || { say "$module may be unloaded" >&2; exit 1; }
+    done
+fi
+
+mkdir "$work/stage" "$work/installed" "$work/tools"
+cp -R "$package/lib" "$package/package.json" "$package/README.md" "$work/stage"
+cp "$package"/gallivant.*.node "$root/LICENSE" "$work/stage"
+
+(cd "$work/stage" && npm pack --silent --pack-destination "$work" >/dev/null)
+tar -tzf "$work"/gallivant-*.tgz | sort >"$work/packed"
+{
+    printf 'package/%s\n' LICENSE README.md package.json
+    (cd "$package" && find lib -type f | sed 's|^|package/|')
+    (cd "$package" && ls gallivant.*.node | sed 's|^|package/|')
+} | sort >"$work/wanted"
+diff "$work/wanted" "$work/packed"
+say "packed $(wc -l <"$work/packed") files"
+
+cp "$package"/test-types/* "$work/installed"
+cd "$work/installed"
+npm init --yes --silent >/dev/null
+npm install --silent --offline "$work"/gallivant-*.tgz
+npm install --silent --prefix "$work/tools" typescript@7.0.2 @types/node@20
+tsc() { node "$work/tools/node_modules/typescript/bin/tsc" "$@"; }
+
+tsc -p .
+say "a typed user program compiles, and its mistakes are found"
+printf "import * as gallivant from 'gallivant'\nexport const open = gallivant.Session.start\n" >bare.mts
+tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022 --types '' bare.mts
+tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --typeRoots "$work/tools/node_modules/@types" --types node bare.mts
+say "the types need neither the DOM's nor Node's, and get on with Node's"
+
+mkdir seat
+node out/user.mjs "$work/installed/seat" | grep -q '^typed '
+node out/user.cjs | grep -q '^typed '
+say "the installed package runs from ESM and from CommonJS"
+
+node "$package/test-support/import_cost.mjs"

@@ -1,0 +1,189 @@
+'use strict'
+/**
+ * The public API of `gallivant` on one page. Types and documentation of every member are in `index.d.ts`.
+ *
+ * Importing loads this file and nothing else: each method hands over to the file of its domain, which is loaded, with
+ * the native module behind it, by the first call that needs it. A hook that imports the package and then has nothing
+ * to say costs what an empty script costs.
+ *
+ * ESM and CommonJS load this same file, so there is one set of classes. The names in `module.exports` at the end are
+ * written so that Node sees them without running the file.
+ */
+
+const claims = () => require('./claim.js')
+const environments = () => require('./environment.js')
+const hooks = () => require('./hook.js')
+const machine = () => require('./machine.js')
+const readers = () => require('./reader.js')
+const sessions = () => require('./session.js')
+const writers = () => require('./writer.js')
+
+/** Marks a construction from the inside: what follows is the implementation itself. */
+const FROM = Symbol('from')
+
+const version = '0.1.0'
+
+/** The six variables that hand a session on (HS-67). */
+const SESSION_VARIABLES = Object.freeze([
+  'GALLIVANT_AGENT_DIR',
+  'GALLIVANT_AGENT',
+  'GALLIVANT_HARNESS',
+  'GALLIVANT_SESSION_TOKEN',
+  'GALLIVANT_SESSION_SEQ',
+  'GALLIVANT_PTY_SESSION',
+])
+
+class GallivantError extends Error {
+  constructor(parts) {
+    super(parts.message)
+    this.code = parts.code
+    this.kind = parts.kind
+    this.reason = parts.reason
+    this.remedy = parts.remedy
+    this.osError = parts.osError
+  }
+}
+Object.defineProperty(GallivantError.prototype, 'name', { value: 'GallivantError', configurable: true, writable: true })
+
+class Writer {
+  #writer
+
+  constructor(directory, identity, options) {
+    this.#writer = directory === FROM ? identity : writers().openWriter(directory, identity, options)
+  }
+
+  get directory() { return this.#writer.directory }
+  get identity() { return this.#writer.identity }
+  get sequence() { return this.#writer.sequence }
+  interrupt() { this.#writer.interrupt() }
+
+  observe(observation, options) { return this.#writer.observe(observation, options) }
+  observeSync(observation) { return this.#writer.observeSync(observation) }
+  observeUnlessEnded(observation, options) { return this.#writer.observeUnlessEnded(observation, options) }
+  observeUnlessEndedSync(observation) { return this.#writer.observeUnlessEndedSync(observation) }
+  ended(exit, options) { return this.#writer.ended(exit, options) }
+  endedSync(exit) { return this.#writer.endedSync(exit) }
+  heartbeat(options) { return this.#writer.heartbeat(options) }
+  heartbeatSync() { return this.#writer.heartbeatSync() }
+  lockCurrentOwnership(options) { return this.#writer.lockCurrentOwnership(options) }
+  lockCurrentOwnershipSync() { return this.#writer.lockCurrentOwnershipSync() }
+  withCurrentOwnership(action, options) { return this.#writer.withCurrentOwnership(action, options) }
+  withCurrentOwnershipSync(action) { return this.#writer.withCurrentOwnershipSync(action) }
+}
+
+class Reader {
+  #reader
+
+  constructor(path, options) {
+    this.#reader = readers().openReader(path, options)
+  }
+
+  get path() { return this.#reader.path }
+
+  read(options) { return this.#reader.read(options) }
+  readSync(options) { return this.#reader.readSync(options) }
+  snapshot(options) { return this.#reader.snapshot(options) }
+  snapshotSync() { return this.#reader.snapshotSync() }
+}
+
+class Session {
+  #session
+  #writer
+
+  constructor(from, session) {
+    if (from !== FROM) throw new TypeError('a session is begun by Session.start or Session.startSync')
+    this.#session = session
+    this.#writer = new Writer(FROM, session.writer)
+  }
+
+  static async start(directory, start, options) {
+    return new Session(FROM, await sessions().startSession(directory, start, options))
+  }
+
+  static startSync(directory, start, options) {
+    return new Session(FROM, sessions().startSessionSync(directory, start, options))
+  }
+
+  get writer() { return this.#writer }
+  get claim() { return this.#session.claim }
+  get holdsLease() { return this.#session.holdsLease }
+  get harnessProcess() { return this.#session.harnessProcess }
+  get closed() { return this.#session.closed }
+  environment() { return this.#session.environment() }
+  toEnv() { return this.#session.environment().toEnv() }
+
+  attach(pid, options) { return this.#session.attach(pid, options) }
+  attachSync(pid) { return this.#session.attachSync(pid) }
+  heartbeatIfDue(options) { return this.#session.heartbeatIfDue(options) }
+  heartbeatIfDueSync() { return this.#session.heartbeatIfDueSync() }
+  end(exit, options) { return this.#session.end(exit, options) }
+  endSync(exit) { return this.#session.endSync(exit) }
+  close() { this.#session.close() }
+
+  static {
+    disposable(this.prototype, (session) => session.close(), (session) => session.#session.closeLater())
+  }
+}
+
+class SessionEnvironment {
+  constructor(parts) {
+    const { agentDir, agent, harness, token, ptySession, sequence } = environments().checked(parts)
+    this.agentDir = agentDir
+    this.agent = agent
+    this.harness = harness
+    this.token = token
+    this.ptySession = ptySession
+    this.sequence = sequence
+    Object.freeze(this)
+  }
+
+  static fromEnv(variables = process.env) { return environments().fromEnv(variables) }
+  toEnv() { return environments().toEnv(this) }
+  writer(options) { return new Writer(this.agentDir, this, options) }
+}
+
+function claim(directory, claimant, options) { return claims().claim(directory, claimant, options) }
+function claimSync(directory, claimant, options) { return claims().claimSync(directory, claimant, options) }
+function claimWrapperless(directory, claimant, options) {
+  return claims().claimWrapperless(directory, claimant, options)
+}
+function claimWrapperlessSync(directory, claimant, options) {
+  return claims().claimWrapperlessSync(directory, claimant, options)
+}
+
+function observeHook(harness, payload, options) { return hooks().observeHook(harness, payload, options) }
+function observeHookSync(harness, payload, options) { return hooks().observeHookSync(harness, payload, options) }
+
+function mintToken(options) { return machine().mintToken(options) }
+function identifyProcess(pid, options) { return machine().identifyProcess(pid, options) }
+function defaultOptions() { return machine().defaultOptions() }
+function errorTable() { return machine().errorTable() }
+
+/** Gives a prototype the disposal methods whose symbols this runtime defines; older ones lack them. */
+function disposable(prototype, close, closeLater) {
+  const define = (symbol, value) => {
+    if (symbol !== undefined) Object.defineProperty(prototype, symbol, { value, configurable: true, writable: true })
+  }
+  define(Symbol.dispose, function () { close(this) })
+  define(Symbol.asyncDispose, async function () { await closeLater(this) })
+}
+
+module.exports = {
+  GallivantError,
+  Reader,
+  SESSION_VARIABLES,
+  Session,
+  SessionEnvironment,
+  Writer,
+  claim,
+  claimSync,
+  claimWrapperless,
+  claimWrapperlessSync,
+  defaultOptions,
+  errorTable,
+  identifyProcess,
+  mintToken,
+  observeHook,
+  observeHookSync,
+  version,
+}

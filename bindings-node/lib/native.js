@@ -1,0 +1,62 @@
+'use strict'
+/**
+ * The native module, loaded when it is first asked for, and what its answers become.
+ *
+ * A native call answers an object with one member: `value`, or `error`; see `src/answer.rs`.
+ */
+
+const { GallivantError } = require('./index.js')
+
+const target = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
+
+/** The native module itself. Its `.node` file lies beside `package.json`. */
+const native = load(`../gallivant.${target}.node`)
+
+function load(file) {
+  try {
+    return require(file)
+  } catch (cause) {
+    throw new Error(`the native module of gallivant cannot be loaded, target=\`${target}\``, { cause })
+  }
+}
+
+/** The value of an answer; its error is thrown. */
+function unwrap(answer) {
+  if (answer.error !== undefined) throw new GallivantError(answer.error)
+  return answer.value
+}
+
+/** Runs a native call on this thread. Whatever it throws by itself, rather than answering it, is a bug of ours. */
+function callSync(action) {
+  let answer
+  try {
+    answer = action()
+  } catch (error) {
+    throw internal(error)
+  }
+  return unwrap(answer)
+}
+
+/** The error that a native failure in a result's member becomes; null stays null. */
+function failure(parts) {
+  return parts === null ? null : new GallivantError(parts)
+}
+
+let table
+
+/** An error made on this side, with kind and remedy from the core's table. */
+function errorOf(code, reason, message) {
+  table ??= new Map(native.errorTable().map((row) => [row.code, row]))
+  const { kind, remedy } = table.get(code)
+  return new GallivantError({ code, kind, reason, remedy, message, osError: null })
+}
+
+function internal(error) {
+  if (error instanceof GallivantError) return error
+  const said = String(error?.message ?? error).replace(/[\r\n]+/g, ' ')
+  const made = errorOf('GALLIVANT_INTERNAL', null, `a bug was caught at the boundary, panic=\`${said}\``)
+  made.cause = error
+  return made
+}
+
+module.exports = { native, unwrap, callSync, failure, errorOf, internal }

@@ -1,0 +1,58 @@
+'use strict'
+/** A machine that a test controls: clock, chance and faults over the real disk. See `testing.d.ts`. */
+
+const args = require('./arguments.js')
+const { perform } = require('./calls.js')
+const { callSync, native } = require('./native.js')
+
+class TestHost {
+  #native
+  #host
+
+  constructor(options) {
+    const given = args.object('options', options, true)
+    args.only('options', given, ['wallMs', 'random', 'faults'])
+    const wallMs = args.optionalUnsigned('wallMs', given.wallMs)
+    const random = (given.random ?? []).map((value) => args.unsigned('random', value))
+    const faults = given.faults === undefined ? undefined : faultsOf(given.faults)
+    this.#native = callSync(() => native.NativeTestHost.open(wallMs, random, faults))
+    this.#host = this.#native.host()
+  }
+
+  /** What is handed to the code under test, as its option `host`. */
+  get host() { return this.#host }
+
+  setWallMs(wallMs) {
+    const now = args.unsigned('wallMs', wallMs)
+    callSync(() => this.#native.setWallMs(now))
+  }
+
+  advanceMs(ms) {
+    const step = typeof ms === 'bigint' ? Number(ms) : ms
+    if (!Number.isSafeInteger(step)) throw args.wrong('ms', 'not a safe integer')
+    callSync(() => this.#native.advanceMs(step))
+  }
+
+  setFaults(faults) {
+    const json = faultsOf(faults)
+    callSync(() => this.#native.setFaults(json))
+  }
+
+  get operations() { return callSync(() => this.#native.operations()) }
+}
+
+function faultsOf(faults) {
+  return typeof faults === 'string' ? args.text('faults', faults) : JSON.stringify(faults)
+}
+
+/** Bugs on purpose, one for each place in which a real one could arise. Each throws, or rejects with, an error. */
+const provokePanic = {
+  inFunction(message) { return callSync(() => native.panicSync(message)) },
+  inBareFunction(message) { return callSync(() => native.panicBare(message)) },
+  async inTask(message) {
+    const { host, set } = args.openOptions()
+    return perform({ wait: args.beginWait(host, set), start: (wait) => native.panicAsync(message, wait) })
+  },
+}
+
+module.exports = { TestHost, provokePanic }

@@ -1,0 +1,66 @@
+//! One try of a call, on libuv's pool.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use gallivant_core::{Code, Error, Result};
+use napi::bindgen_prelude::{AsyncTask, ToNapiValue};
+use napi::{Env, Task};
+
+use crate::answer::Answer;
+use crate::barrier;
+use crate::waiting::{NativeWait, Patience, Wait};
+
+/// A promise of an answer.
+pub(crate) type Promised<T> = AsyncTask<Job<T>>;
+
+/// Work for a worker. It never rejects its promise: an error is an answer.
+pub struct Job<T> {
+    work: Option<Box<dyn FnOnce() -> Result<T> + Send>>,
+    wait: Arc<Wait>,
+    patience: Patience,
+}
+
+/// Runs `work` on the pool as one try of the call `wait`.
+pub(crate) fn promise<T: Send + ToNapiValue + 'static>(
+    wait: &NativeWait,
+    patience: Patience,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Promised<T> {
+    AsyncTask::new(Job { work: Some(Box::new(work)), wait: Arc::clone(&wait.wait), patience })
+}
+
+impl<T> Job<T> {
+    fn attempt(&mut self) -> Result<Answer<T>> {
+        let Some(work) = self.work.take() else {
+            return Err(Error::new(Code::Internal, "a job was computed twice"));
+        };
+        let Some(result) = self.wait.run(self.patience, || barrier::run(work)) else {
+            return Ok(Answer::Aborted);
+        };
+        match result {
+            Ok(value) => Ok(Answer::Value(value)),
+            Err(error) if error.code() == Code::Cancelled => Ok(if self.wait.rest() {
+                Answer::Again { pause_ms: self.wait.next_pause_ms() }
+            } else {
+                Answer::Aborted
+            }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<T: Send + ToNapiValue + 'static> Task for Job<T> {
+    type Output = Answer<T>;
+    type JsValue = Answer<T>;
+
+    fn compute(&mut self) -> napi::Result<Answer<T>> {
+        let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt()));
+        let result = attempt.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a job panicked")));
+        Ok(result.unwrap_or_else(|error| Answer::failed(&error)))
+    }
+
+    fn resolve(&mut self, _env: Env, answer: Answer<T>) -> napi::Result<Answer<T>> {
+        Ok(answer)
+    }
+}

@@ -1,0 +1,37 @@
+//! The private native half of the Node package `gallivant`.
+//!
+//! It converts, calls the core, and converts back; it decides nothing. The public API is JavaScript in `lib/`, and
+//! nothing but `lib/` loads this module. In reading order:
+//!
+//! - [`error`], [`answer`]: every call answers an object that holds either a value or an error. A native function
+//!   throws nothing of its own, so that one JavaScript class is made from one description;
+//! - [`barrier`]: no panic crosses into JavaScript or into libuv;
+//! - [`waiting`], [`job`]: a call on libuv's pool waits for a lock a few milliseconds at most and then says when to
+//!   call again, so that waiting calls hold no worker. The module has no thread of its own and nothing to join;
+//! - [`host`], [`options`]: the machine, and what may be set;
+//! - [`harness_state`]: the first domain;
+//! - [`testing`]: a machine that a test controls.
+//!
+//! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.
+//! 64-bit numbers are bigints. What is none in Rust is null in results. No state is global: each JavaScript
+//! environment (the main thread, each worker) has its own objects, and they go with it.
+
+#![expect(unreachable_pub, reason = "the macros hand public items to JavaScript, not to other crates")]
+
+mod answer;
+mod barrier;
+mod error;
+mod harness_state;
+mod host;
+mod job;
+mod options;
+mod testing;
+mod waiting;
+
+use napi_derive::napi;
+
+/// The version of the library.
+#[napi(catch_unwind)]
+pub fn version() -> &'static str {
+    gallivant_core::VERSION
+}

@@ -1,0 +1,107 @@
+/** A typed program of a user, in ESM. It is compiled with `--strict` and run; `check.sh` does both. */
+
+import {
+  GallivantError, Reader, SESSION_VARIABLES, Session, SessionEnvironment, Writer, claim, claimSync, claimWrapperless,
+  claimWrapperlessSync, defaultOptions, errorTable, identifyProcess, mintToken, observeHook, observeHookSync, version,
+} from 'gallivant'
+import type {
+  AsyncProbe, Claim, ErrorCode, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
+  Snapshot, StateRecord, Tick,
+} from 'gallivant'
+import { TestHost, provokePanic } from 'gallivant/testing'
+import type { Fault } from 'gallivant/testing'
+
+/** Fails to compile unless both are the same type. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false
+function same<A, B>(_: Same<A, B>): void {}
+
+declare const process: { argv: string[], env: Record<string, string | undefined>, pid: number }
+declare const console: { log(...parts: unknown[]): void }
+
+const directory: string = process.argv[2]!
+const token: string = mintToken()
+const made: Claim = await claim(directory, { agent: 'a', harness: 'claude', token }, { lockWaitMs: 1000 })
+same<typeof made.sequence, bigint>(true)
+same<Awaited<ReturnType<typeof claimWrapperless>>, Claim | null>(true)
+same<ReturnType<typeof claimWrapperlessSync>, Claim | null>(true)
+
+const writer = new Writer(directory, { agent: 'a', harness: 'claude', token, ptySession: 'p', sequence: made.sequence })
+const seen: Observation = { state: 'active', blockedOn: 'human', ask: 'permission', reason: null }
+const report: Report = await writer.observe(seen, { signal: AbortSignal.timeout(10_000) })
+if (report.outcome === 'refused' && report.refusal === 'superseded') throw new Error('another session has claimed')
+same<typeof report.floorFailure, GallivantError | null>(true)
+writer.interrupt()
+const owned = await writer.withCurrentOwnership(async (guard: OwnershipGuard) => guard.sequence)
+if (owned.owned) same<typeof owned.value, bigint>(true)
+else same<typeof owned.value, undefined>(true)
+
+const reader = new Reader(new URL(`file://${directory}`))
+const probe: AsyncProbe = async (record: Readonly<StateRecord>) => record.seq > 0n
+const state: HarnessState | null = await reader.read({ probe })
+const snapshot: Snapshot = reader.snapshotSync()
+same<ReturnType<typeof snapshot.derive>, HarnessState | null>(true)
+const ms: bigint | null | undefined = state?.validUntilMs
+
+const machine = new TestHost({ wallMs: 5n, faults: [{ on: 'rename', do: 'error', errno: 'EIO' } satisfies Fault] })
+const host: Host = machine.host
+const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
+
+{
+  using session = Session.startSync(directory, { agent: 'a', harness: 'claude' })
+  const tick: Tick = session.heartbeatIfDueSync()
+  if (tick.tick === 'not-due') same<typeof tick.dueAtMs, bigint>(true)
+  const environment: SessionEnvironment = session.environment()
+  const hook: HookReport = await observeHook('claude', '{}', { session: environment })
+  if (hook.outcome === 'failed') console.log(hook.error?.code)
+  observeHookSync('codex', new Uint8Array(2), { environ: process.env })
+}
+{
+  await using session = await Session.start(directory, { agent: 'a', harness: 'claude' })
+  const attached: ProcessIdentity = await session.attach(process.pid)
+  same<typeof attached.start, bigint>(true)
+}
+
+try {
+  claimSync(directory, { agent: 'a', harness: 'c', token: '' })
+} catch (error) {
+  if (!(error instanceof GallivantError)) throw error
+  const code: ErrorCode = error.code
+  same<typeof error.kind extends string ? true : false, true>(true)
+  if (code === 'HARNESS_STATE_EMPTY_TOKEN') console.log('typed', version, ms, identifyProcess(1) === null)
+}
+
+/** Compiled and never called: each line below is a mistake that the types have to find. */
+export async function mistakes(): Promise<void> {
+  // @ts-expect-error readers derive unknown, nobody observes it
+  await writer.observe({ state: 'unknown' })
+  // @ts-expect-error a misspelt member
+  await writer.observe({ state: 'idle', blocked_on: 'human' })
+  // @ts-expect-error a word that there is not
+  await writer.observe({ state: 'idle', ask: 'coffee' })
+  // @ts-expect-error a sequence is no string
+  new Writer(directory, { agent: 'a', harness: 'c', token, sequence: '1' })
+  // @ts-expect-error a token is needed
+  await claim(directory, { agent: 'a', harness: 'c' })
+  // @ts-expect-error a synchronous read cannot wait for a probe
+  reader.readSync({ probe: async () => true as const })
+  // @ts-expect-error no such probe
+  await reader.read({ probe: 'leash' })
+  // @ts-expect-error a promise is no report
+  const early: Report = writer.observe({ state: 'idle' })
+  // @ts-expect-error a session is begun by start
+  new Session()
+  // @ts-expect-error errors are made by the library
+  new GallivantError()
+  // @ts-expect-error 64-bit numbers are bigints
+  const since: number | null | undefined = state?.sinceMs
+  // @ts-expect-error a code that there is not
+  const code: ErrorCode = 'HARNESS_STATE_TIRED'
+  // @ts-expect-error what was found does not change
+  snapshot.record!.seq = 1n
+  // @ts-expect-error a host is made by a TestHost
+  new Reader(directory, { host: {} })
+  // @ts-expect-error a fault does something
+  new TestHost({ faults: [{ at: 1 }] })
+  await provokePanic.inTask('x')
+  console.log(early, since, code, simulated, defaultOptions(), errorTable(), SESSION_VARIABLES)
+}

@@ -1,0 +1,128 @@
+/** What is shipped: names, types, versions, the two module systems, and what importing costs. */
+
+import assert from 'node:assert/strict'
+import { cpSync, readFileSync, readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import * as esm from '../lib/index.js'
+import * as esmTesting from '../lib/testing.js'
+import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
+
+const require = createRequire(import.meta.url)
+const { native } = require('../lib/native.js')
+const read = (...path) => readFileSync(join(PACKAGE, ...path), 'utf8')
+const manifest = JSON.parse(read('package.json'))
+
+/** The values that a file of types exports. */
+function valuesOf(types) {
+  return [...types.matchAll(/^export (?:declare )?(?:class|function|const) (\w+)/gm)].map(([, name]) => name)
+}
+
+/** The words of an exported union of string literals. */
+function unionOf(types, name) {
+  const [, body] = new RegExp(`^export type ${name} =([^]*?)\\n\\n`, 'm').exec(types)
+  return [...body.matchAll(/'([^']+)'/g)].map(([, word]) => word)
+}
+
+test('esm_and_commonjs_have_the_same_names_and_the_same_classes', () => {
+  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmTesting, '../lib/testing.js']]) {
+    const cjs = require(file)
+    const { default: whole, 'module.exports': _, ...named } = namespace
+    assert.equal(whole, cjs)
+    assert.deepEqual(Object.keys(named).sort(), Object.keys(cjs).sort())
+    for (const [name, value] of Object.entries(cjs)) assert.equal(named[name], value, name)
+  }
+})
+
+test('the_package_is_found_by_its_own_name', async () => {
+  const script = `
+    const cjs = require('gallivant')
+    const testing = require('gallivant/testing')
+    import('gallivant').then(async (esm) => {
+      const { TestHost } = await import('gallivant/testing')
+      console.log(esm.Writer === cjs.Writer, TestHost === testing.TestHost, require('gallivant/package.json').name)
+    })
+  `
+  const { stdout } = await runNode(['-e', script], { cwd: PACKAGE })
+  assert.equal(stdout, 'true true gallivant\n')
+})
+
+test('the_types_name_what_is_there', () => {
+  for (const [namespace, file] of [[esm, 'index.d.ts'], [esmTesting, 'testing.d.ts']]) {
+    const { default: _, 'module.exports': __, ...named } = namespace
+    assert.deepEqual([...new Set(valuesOf(read('lib', file)))].sort(), Object.keys(named).sort())
+  }
+  const types = read('lib', 'index.d.ts')
+  for (const [name, Class] of Object.entries({ Writer: esm.Writer, Reader: esm.Reader, Session: esm.Session })) {
+    const start = types.indexOf(`export class ${name} `)
+    const body = types.slice(start, types.indexOf('\n}\n', start))
+    const typed = [...body.matchAll(/^ {2}(?:readonly |private )?(\w+)[(:<]/gm)].map(([, member]) => member)
+    const there = Object.getOwnPropertyNames(Class.prototype)
+    assert.deepEqual([...new Set(typed)].sort(), there.sort(), name)
+  }
+})
+
+test('the_union_of_codes_and_kinds_is_the_core_s_table', () => {
+  const types = read('lib', 'index.d.ts')
+  const table = esm.errorTable()
+  assert.deepEqual(unionOf(types, 'ErrorCode'), table.map((row) => row.code))
+  assert.ok(table.length >= 16)
+  const kinds = unionOf(types, 'ErrorKind')
+  for (const { code, kind, remedy, number, page } of table) {
+    assert.ok(kinds.includes(kind), `${code} has kind ${kind}`)
+    assert.match(remedy, /^[a-z].*[^.]$/)
+    assert.ok(Number.isInteger(number) && number > 0)
+    assert.ok(page.includes(code), `the page of ${code}`)
+  }
+})
+
+test('constants_are_the_core_s', () => {
+  assert.deepEqual([...esm.SESSION_VARIABLES], native.sessionVariables())
+  assert.deepEqual(Object.keys(esm.defaultOptions()).sort(), [
+    'alsoAcceptedSchemas', 'futureSkewMs', 'lockWaitMs', 'probeBudgetMs', 'refreshMs', 'schema', 'staleMs',
+    'wrapperlessPrefixes',
+  ])
+  const { staleMs, refreshMs, futureSkewMs, lockWaitMs } = esm.defaultOptions()
+  assert.deepEqual([staleMs, refreshMs, futureSkewMs, lockWaitMs], [900_000n, 300_000n, 60_000n, 10_000n])
+})
+
+test('there_is_one_version', () => {
+  const [, workspace] = /^version = "([^"]+)"/m.exec(readFileSync(join(PROJECT, 'Cargo.toml'), 'utf8'))
+  assert.deepEqual([esm.version, native.version(), manifest.version], [workspace, workspace, workspace])
+})
+
+test('every_file_that_is_named_is_there', () => {
+  const files = readdirSync(join(PACKAGE, 'lib')).map((name) => `./lib/${name}`)
+  for (const target of Object.values(manifest.exports).flatMap((value) => (typeof value === 'string' ? [] : Object.values(value)))) {
+    assert.ok(files.includes(target), target)
+  }
+})
+
+test('importing_loads_one_file_and_no_native_module', async () => {
+  const tell = `console.log(JSON.stringify({
+    files: Object.keys(require.cache).length, native: require('node:fs').readFileSync('/proc/self/maps', 'utf8').includes('.node'),
+  }))`
+  const cjs = await runNode(['-e', `require('gallivant'); ${tell}`], { cwd: PACKAGE })
+  assert.deepEqual(JSON.parse(cjs.stdout), { files: 1, native: false })
+  const script = `import { Writer, claim } from 'gallivant'
+    import { createRequire } from 'node:module'
+    const require = createRequire(import.meta.url); ${tell}`
+  const mjs = await runNode(['--input-type=module', '-e', script], { cwd: PACKAGE })
+  assert.deepEqual(JSON.parse(mjs.stdout), { files: 1, native: false })
+})
+
+test('tokens_are_minted_unique_and_never_wrapperless', () => {
+  const tokens = new Set(Array.from({ length: 1000 }, () => esm.mintToken()))
+  assert.equal(tokens.size, 1000)
+  for (const token of tokens) assert.match(token, /^\d+-\d+-\d+-[0-9a-f]{16}$/)
+})
+
+test('a_missing_native_module_says_which_one_is_wanted', async (t) => {
+  const copy = directoryFor(t)
+  cpSync(join(PACKAGE, 'lib'), join(copy, 'lib'), { recursive: true })
+  const script = `const { mintToken } = require('./lib/index.js')
+    try { mintToken() } catch (error) { console.log(error.message, '|', error.cause.code) }`
+  const { stdout } = await runNode(['-e', script], { cwd: copy })
+  assert.match(stdout, /cannot be loaded, target=`\w+-\w+(-gnu)?` \| MODULE_NOT_FOUND/)
+})

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# The checks of the Python package that need pip: the stub against the native module, types, and the wheel, which is
+# built, listed, searched for the builder's paths, and used from an environment that holds nothing else.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(dirname "$here")
+target=${CARGO_TARGET_DIR:-$root/target}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset PYTHONPATH
+
+step() { printf '\n== %s\n' "$*"; }
+
+step tools
+python3 -m venv "$work/tools"
+"$work/tools/bin/pip" install --quiet 'maturin>=1.16,<2' mypy
+export PATH=$work/tools/bin:$PATH
+
+step 'stub: generated and compared'
+"$here/stubs.sh"
+
+step 'types: the package, a typed program, the adapter, the stub against the module'
+mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$here/python/gallivant"
+MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$here/tests/typed/program.py"
+MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/adapter.py"
+
+step 'wheel: built and listed'
+# A panic names the file it is in; without this the wheel would name the builder's directories.
+RUSTFLAGS="--remap-path-prefix=$root=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$HOME=home" \
+    maturin build --release --locked --quiet --manifest-path "$here/Cargo.toml" --target-dir "$target/wheel" --out "$work/dist"
+wheel=$(echo "$work"/dist/gallivant-*.whl)
+unpacked=$work/unpacked
+python3 -m zipfile -e "$wheel" "$unpacked"
+(cd "$unpacked" && find . -type f | sed 's/^\.\///' | sort) | tee "$work/list"
+diff "$work/list" - <<LIST
+$(cd "$here/python" && find gallivant -type f \( -name '*.py' -o -name '*.pyi' -o -name py.typed \) | cat - <(echo gallivant/_native.abi3.so) |
+    cat - <(cd "$unpacked" && find gallivant-*.dist-info -type f) | sort)
+LIST
+grep -q '^Tag: cp39-abi3-' "$unpacked"/gallivant-*.dist-info/WHEEL
+grep -q 'gallivant-hook=gallivant.hook:main' "$unpacked"/gallivant-*.dist-info/entry_points.txt
+for path in "$root" "$HOME" "$work"; do
+    if grep -rlF -e "$path/" "$unpacked"; then
+        echo "check.sh: the wheel names $path" >&2
+        exit 1
+    fi
+done
+
+step 'wheel: used from an empty environment'
+python3 -m venv --without-pip "$work/empty"
+"$work/tools/bin/pip" --python "$work/empty/bin/python" install --quiet --no-index --no-deps "$wheel"
+cd "$work"
+seat=$work/seat
+"$work/empty/bin/python" - "$seat" >"$work/env" <<'PROGRAM'
+import sys
+import gallivant
+
+session = gallivant.Session.start(sys.argv[1], agent="a", harness="claude", pty_session="p")
+assert session.holds_lease
+assert gallivant.__file__.startswith(sys.prefix), gallivant.__file__
+for name, value in session.to_env().items():
+    print(f"{name}={value}")
+PROGRAM
+said=$(echo '{"hook_event_name":"Stop"}' | env $(cat "$work/env") "$work/empty/bin/gallivant-hook" claude 2>&1)
+test -z "$said"
+"$work/empty/bin/python" -c 'import sys, gallivant; print(gallivant.__version__, gallivant.Reader(sys.argv[1]).read().state)' "$seat" |
+    grep -x '[0-9.]* idle'
+"$work/tools/bin/pip" --python "$work/empty/bin/python" install --quiet mypy
+"$work/empty/bin/python" -m mypy.stubtest gallivant._native
+echo 'import gallivant; reveal_type(gallivant.Reader("x").read())' >"$work/user.py"
+"$work/empty/bin/python" -m mypy --strict "$work/user.py" | grep -F 'gallivant._native.State | None'
+
+printf '\nall checks of the Python package passed\n'

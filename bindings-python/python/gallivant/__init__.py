@@ -1,0 +1,145 @@
+"""Crash-safe on-disk state for coordinators of coding agents.
+
+Everything public is an attribute of this package:
+
+- writing: `Session`, `Writer`, `claim`, `claim_wrapperless`, `mint_token`, `SessionEnvironment`;
+- reading: `Reader`, `Snapshot`, `ProcessIdentity`;
+- hooks: `observe_hook`, and `gallivant.hook` for a whole process;
+- values: `Options`, `Observation`, `Record`, `State`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
+- `Cancel`, which ends waits from another thread; the exceptions below `GallivantError`;
+- `gallivant.aio` for asyncio, `gallivant.words` for constants, `gallivant.testing` for tests.
+
+Importing the package loads nothing else: each name is loaded when it is first asked for, so that a hook process pays
+only for what it uses.
+"""
+
+# Spelled out, because importing `typing` costs more than importing this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import aio as aio
+    from . import errors as errors
+    from . import hook as hook
+    from . import testing as testing
+    from . import words as words
+    from ._native import (
+        Cancel,
+        Claim,
+        CurrentOwnership,
+        Heartbeat,
+        HookReport,
+        Observation,
+        Options,
+        OwnershipGuard,
+        ProcessIdentity,
+        Reader,
+        Record,
+        Report,
+        Session,
+        SessionEnvironment,
+        Snapshot,
+        State,
+        Tick,
+        Writer,
+        claim,
+        claim_wrapperless,
+        mint_token,
+        observe_hook,
+    )
+    from .errors import (
+        CancelledError,
+        GallivantError,
+        HandleBusyError,
+        HarnessStateAskWithoutHumanError,
+        HarnessStateBadTokenError,
+        HarnessStateBusyError,
+        HarnessStateEmptyTokenError,
+        HarnessStateError,
+        HarnessStateInputError,
+        HarnessStateIoError,
+        HarnessStateLockingError,
+        HarnessStateReservedReasonError,
+        HarnessStateSequenceExhaustedError,
+        HarnessStateUnfencedError,
+        HarnessStateUnknownAskError,
+        HarnessStateUnknownStateError,
+        InputError,
+        InternalError,
+    )
+
+    __version__: str
+
+__all__ = [
+    "Cancel",
+    "CancelledError",
+    "Claim",
+    "CurrentOwnership",
+    "GallivantError",
+    "HandleBusyError",
+    "HarnessStateAskWithoutHumanError",
+    "HarnessStateBadTokenError",
+    "HarnessStateBusyError",
+    "HarnessStateEmptyTokenError",
+    "HarnessStateError",
+    "HarnessStateInputError",
+    "HarnessStateIoError",
+    "HarnessStateLockingError",
+    "HarnessStateReservedReasonError",
+    "HarnessStateSequenceExhaustedError",
+    "HarnessStateUnfencedError",
+    "HarnessStateUnknownAskError",
+    "HarnessStateUnknownStateError",
+    "Heartbeat",
+    "HookReport",
+    "InputError",
+    "InternalError",
+    "Observation",
+    "Options",
+    "OwnershipGuard",
+    "ProcessIdentity",
+    "Reader",
+    "Record",
+    "Report",
+    "Session",
+    "SessionEnvironment",
+    "Snapshot",
+    "State",
+    "Tick",
+    "Writer",
+    "__version__",
+    "claim",
+    "claim_wrapperless",
+    "mint_token",
+    "observe_hook",
+]
+
+_SUBMODULES = ("aio", "errors", "hook", "testing", "words")
+
+
+# Hidden from type checkers, for which a name that is not above is an error.
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name in _SUBMODULES:
+            # Not `from . import`, which asks this function first.
+            __import__(f"{__name__}.{name}")
+            return globals()[name]
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "__version__":
+            from . import _native
+
+            value = _native.version()
+        elif name.endswith("Error"):
+            from . import errors
+
+            value = getattr(errors, name)
+        else:
+            from . import _native
+
+            value = getattr(_native, name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> "list[str]":
+    return sorted({*globals(), *__all__, *_SUBMODULES})

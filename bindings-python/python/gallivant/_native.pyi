@@ -1,0 +1,942 @@
+"""
+The native half of the package `gallivant`. Private: import from `gallivant`.
+"""
+
+import collections.abc
+import typing
+
+from _typeshed import SupportsGetItem
+from gallivant.errors import GallivantError
+from os import PathLike
+from typing import Any, SupportsIndex, final
+from typing_extensions import disjoint_base
+
+__all__ = ["Cancel", "Claim", "CurrentOwnership", "Heartbeat", "HookReport", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "Writer", "arm_hook_deadline", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "serve_hook", "version", "words"]
+
+@final
+class Cancel:
+    """
+    Ends waits from another thread.
+
+    `cancel.run(function, ...)` runs a function; once `cancel.set()` was called, from any thread, a call of this
+    library inside it that waits for a lock ends within 0.1 s with `CancelledError` and nothing written, and one that
+    begins is refused in the same way. A call that is past its wait finishes.
+    """
+    def __new__(cls, /) -> Cancel: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def is_set(self, /) -> bool:
+        """
+        Whether it was set.
+        """
+    def run(self, function: "collections.abc.Callable[..., object]", /, *args: "object", **kwargs: "object") -> "typing.Any":
+        """
+        Calls `function` with the arguments and answers its result; its waits end when the flag is set.
+        """
+    def set(self, /) -> None:
+        """
+        Ends the waits under this flag, now and from now on. Never blocks and cannot be undone.
+        """
+
+@final
+class Claim:
+    """
+    A claim that has landed: record and floor are on disk and durable, except where it says otherwise.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, sequence: SupportsIndex, floor_failure: GallivantError | None = None, floor_damage: str | None = None, context_failure: GallivantError | None = None, swept: SupportsIndex) -> Claim: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def context_failure(self, /) -> GallivantError | None:
+        """
+        The sibling record could not be removed: the new session may be shown the old one's context.
+        """
+    @property
+    def floor_damage(self, /) -> str | None:
+        """
+        Something stood in the floor's place that was no number, and what was wrong with it.
+        """
+    @property
+    def floor_failure(self, /) -> GallivantError | None:
+        """
+        The floor could not be raised: the claim stands, and the record alone carries its sequence.
+        """
+    @property
+    def sequence(self, /) -> int:
+        """
+        The session's ownership sequence. Writers of the session adopt it.
+        """
+    @property
+    def swept(self, /) -> int:
+        """
+        How many abandoned staged files were removed.
+        """
+
+@final
+class CurrentOwnership:
+    """
+    What `Writer.current_ownership` answers: a context manager, to be entered once.
+    """
+    def __enter__(self, /) -> OwnershipGuard | None: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+
+@final
+class Heartbeat:
+    """
+    What a heartbeat did. True where it landed.
+    """
+    def __bool__(self, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, outcome: str, skip: str | None = None, floor_failure: GallivantError | None = None) -> Heartbeat: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def floor_failure(self, /) -> GallivantError | None:
+        """
+        The floor should have been raised after the record and could not be. The record stands.
+        """
+    @property
+    def outcome(self, /) -> str:
+        """
+        `landed`: the stamp was renewed. `skipped`: there was nothing of this session's to renew.
+        """
+    @property
+    def skip(self, /) -> str | None:
+        """
+        Why it was skipped: a word of `SKIPPED_*`.
+        """
+
+@final
+class HookReport:
+    """
+    What one hook call did.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, event: str | None = None, outcome: str, word: str, lossy: bool = False, report: Report | None = None, error: GallivantError | None = None) -> HookReport: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def error(self, /) -> GallivantError | None:
+        """
+        Why it failed.
+        """
+    @property
+    def event(self, /) -> str | None:
+        """
+        The event's name, as far as the payload could be read.
+        """
+    @property
+    def lossy(self, /) -> bool:
+        """
+        Something in the payload was no Unicode and was replaced.
+        """
+    @property
+    def outcome(self, /) -> str:
+        """
+        `observed`: `report` is the writer's answer. `ignored`: it is no observation. `failed`: `error` says why.
+        """
+    @property
+    def report(self, /) -> Report | None:
+        """
+        The writer's answer to the observation.
+        """
+    @property
+    def word(self, /) -> str:
+        """
+        The answer in one stable word: an outcome's, a refusal's, an ignored event's, or an error's code.
+        """
+
+@final
+class Observation:
+    """
+    What a writer sees: `state` and five refinements, compared together when it is decided whether anything changed.
+
+    `state`: ready, idle, active, child, ended. `blocked_on`: none (the default), human, unknown. `input_buffer`:
+    empty, nonempty, unknown (the default). `ask`: none (the default), permission, question, review. `reason`: why,
+    in the writer's words. `exit`: how it ended, such as `exit 0` or `signal 9`. The constants of `gallivant.words`
+    spell all of them.
+
+    A word that does not exist is `HarnessStateInputError` with reason `word`. The word `unknown` is accepted here
+    wherever the core has it; a writer refuses it for state and ask.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, state: str, *, blocked_on: str | None = None, input_buffer: str | None = None, ask: str | None = None, reason: str | None = None, exit: str | None = None) -> Observation: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def ask(self, /) -> str:
+        """
+        What a person is asked for.
+        """
+    @property
+    def blocked_on(self, /) -> str:
+        """
+        Whom it waits for.
+        """
+    @property
+    def exit(self, /) -> str | None:
+        """
+        How it ended.
+        """
+    @property
+    def input_buffer(self, /) -> str:
+        """
+        Whether text waits in its input line.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        Why, in the writer's words.
+        """
+    @property
+    def state(self, /) -> str:
+        """
+        What the harness is doing.
+        """
+
+@final
+class Options:
+    """
+    Options of readers and writers. Without arguments they agree with existing deployments.
+
+    `schema`: the schema to write, compared whole. `also_accepted_schemas`: further ones to accept when reading.
+    `stale_ms`: from this age on a record tells nothing. `refresh_ms`: from this age on an unchanged observation is
+    stamped again. `future_skew_ms`: a stamp further ahead than this is not believed. `lock_wait_ms`: how long a call
+    waits for the lock. `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched.
+    `probe_budget_ms`: a probe that takes longer has answered nothing.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, schema: str | None = None, also_accepted_schemas: SupportsGetItem[int, str] | None = None, stale_ms: SupportsIndex | None = None, refresh_ms: SupportsIndex | None = None, future_skew_ms: SupportsIndex | None = None, lock_wait_ms: SupportsIndex | None = None, wrapperless_prefixes: SupportsGetItem[int, str] | None = None, probe_budget_ms: SupportsIndex | None = None) -> Options: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def also_accepted_schemas(self, /) -> tuple[str, ...]:
+        """
+        Further schemas to accept when reading.
+        """
+    @property
+    def future_skew_ms(self, /) -> int:
+        """
+        A stamp further ahead than this is not believed.
+        """
+    @property
+    def lock_wait_ms(self, /) -> int:
+        """
+        How long a call waits for the lock.
+        """
+    @property
+    def probe_budget_ms(self, /) -> int:
+        """
+        A probe that takes longer than this has answered nothing.
+        """
+    @property
+    def refresh_ms(self, /) -> int:
+        """
+        From this age on an unchanged observation is stamped again.
+        """
+    @property
+    def schema(self, /) -> str:
+        """
+        The schema to write, compared whole.
+        """
+    @property
+    def stale_ms(self, /) -> int:
+        """
+        From this age on a record tells nothing.
+        """
+    @property
+    def wrapperless_prefixes(self, /) -> tuple[str, ...]:
+        """
+        The prefixes of the tokens of sessions that no wrapper launched.
+        """
+
+@final
+class OwnershipGuard:
+    """
+    Holds the record's lock while the session owns the seat. Released by `release()`, at the end of a `with` block, and
+    with the object.
+
+    In a forked child it holds nothing: `sequence` raises `HarnessStateInputError` with reason `forked`, and releasing
+    it does nothing.
+    """
+    def __enter__(self, /) -> OwnershipGuard: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def release(self, /) -> None:
+        """
+        Lets go of the lock. Does nothing the second time.
+        """
+    @property
+    def sequence(self, /) -> int:
+        """
+        The sequence that was found to be the session's. Raises `HarnessStateInputError` with reason `released` once
+        the guard was released, and with reason `forked` in a forked child.
+        """
+
+@final
+class ProcessIdentity:
+    """
+    Names one process for ever. A pid alone names nobody, because it is used again.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, pid: SupportsIndex, start: SupportsIndex, boot: str, pid_namespace: str, host: str) -> ProcessIdentity: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def boot(self, /) -> str:
+        """
+        Identifies the boot of the machine; empty where the system does not tell.
+        """
+    @property
+    def host(self, /) -> str:
+        """
+        Identifies the machine; empty where the system does not tell.
+        """
+    def liveness(self, /, *, host: TestHost | None = None) -> str:
+        """
+        What can be proved about it now: `alive`, `dead` or `indeterminate`. Another machine and another pid namespace
+        prove nothing.
+        """
+    @staticmethod
+    def of(pid: SupportsIndex, *, host: TestHost | None = None) -> ProcessIdentity | None:
+        """
+        The process that runs under this pid now; None where none runs or it cannot be read.
+        """
+    @property
+    def pid(self, /) -> int:
+        """
+        Process id, as the process's own namespace counts.
+        """
+    @property
+    def pid_namespace(self, /) -> str:
+        """
+        Identifies the pid namespace; empty where the system does not tell.
+        """
+    @property
+    def start(self, /) -> int:
+        """
+        Start time in the unit of the system's process table (Linux: clock ticks since boot).
+        """
+
+@final
+class Reader:
+    """
+    Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
+    share it. No lock is taken and nothing is created.
+    """
+    def __new__(cls, /, path: str | PathLike[str], *, options: Options | None = None, host: TestHost | None = None) -> Reader: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def path(self, /) -> str:
+        """
+        The path as it was given.
+        """
+    def read(self, /, probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None) -> State | None:
+        """
+        What may be concluded now; None when nothing was ever observed, which is not unknown. What cannot be read is
+        unknown and no exception.
+
+        `probe` says whether the session behind a live record still lives. It is `"lease"` (the session lease), a
+        `ProcessIdentity`, a fixed answer (`"alive"`, `"dead"`, `"indeterminate"`), or a function that gets the `Record`
+        and answers one of these words, True (alive), False (dead) or None (indeterminate). It is asked only where its
+        answer decides. A function that raises an `Exception`, or takes longer than the options' probe budget, has
+        answered `indeterminate`; `KeyboardInterrupt` and `SystemExit` pass through.
+
+        Raises `HarnessStateInputError` with reason `probe` for a probe or an answer that is none.
+        """
+    def snapshot(self, /) -> Snapshot:
+        """
+        What stands there, for deriving from it later and for looking at the record itself.
+        """
+
+@final
+class Record:
+    """
+    A record as it stands on disk. Words are spelled as they stand there, known to this version or not.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, schema: str, agent: str, harness: str, state: str, blocked_on: str, input_buffer: str, ask: str, reason: str | None = None, exit: str | None = None, pty_session: str | None = None, incarnation: str, seq: SupportsIndex, since_ms: SupportsIndex, written_at_ms: SupportsIndex, transitions: SupportsIndex) -> Record: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def agent(self, /) -> str:
+        """
+        The agent's name, as its writer gave it.
+        """
+    @property
+    def ask(self, /) -> str:
+        """
+        What a person is asked for.
+        """
+    @property
+    def blocked_on(self, /) -> str:
+        """
+        Whom it waits for.
+        """
+    @property
+    def exit(self, /) -> str | None:
+        """
+        How it ended.
+        """
+    @property
+    def harness(self, /) -> str:
+        """
+        The harness's name, such as `claude` or `codex`.
+        """
+    @property
+    def incarnation(self, /) -> str:
+        """
+        The token of the session that wrote it; empty in records from before tokens.
+        """
+    @property
+    def input_buffer(self, /) -> str:
+        """
+        Whether text waits in its input line.
+        """
+    @property
+    def observation(self, /) -> Observation:
+        """
+        The six fields that an observation sets, as far as this version understands them.
+        """
+    @property
+    def pty_session(self, /) -> str | None:
+        """
+        The pty session in which the harness runs.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        Why.
+        """
+    @property
+    def schema(self, /) -> str:
+        """
+        Which format and version.
+        """
+    @property
+    def seq(self, /) -> int:
+        """
+        The ownership sequence; 0 in records from before sequences.
+        """
+    @property
+    def since_ms(self, /) -> int:
+        """
+        When the present observation began, wall clock in ms since 1970.
+        """
+    @property
+    def state(self, /) -> str:
+        """
+        What the harness is doing.
+        """
+    @property
+    def transitions(self, /) -> int:
+        """
+        How often the observation has changed.
+        """
+    @property
+    def written_at_ms(self, /) -> int:
+        """
+        When the record was written or last confirmed, wall clock in ms since 1970.
+        """
+
+@final
+class Report:
+    """
+    What an observation did. True unless it was refused.
+    """
+    def __bool__(self, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, outcome: str, refusal: str | None = None, floor_failure: GallivantError | None = None) -> Report: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def floor_failure(self, /) -> GallivantError | None:
+        """
+        The floor should have been raised after the record and could not be. The record stands.
+        """
+    @property
+    def outcome(self, /) -> str:
+        """
+        `landed`: a new record stands. `coalesced`: nothing changed and the stamp is fresh. `refused`: the rules
+        forbid it, and nothing was written.
+        """
+    @property
+    def refusal(self, /) -> str | None:
+        """
+        Why it was refused: a word of `REFUSED_*`.
+        """
+
+@final
+class Session:
+    """
+    A claimed session, alive for as long as this object: mint, claim, lease, hand over, heartbeat, end. Made by
+    `Session.start`.
+
+        with gallivant.Session.start(directory, agent="worker", harness="claude", pty_session="w1") as session:
+            child = subprocess.Popen(["claude"], env={**os.environ, **session.to_env()})
+            session.attach(child.pid)
+            ...
+            session.end(f"exit {child.wait()}")
+
+    The block's end ends the session, if `end` has not: with the exit `error` when an exception leaves it, else with
+    `session end`. In a forked child it does nothing: the session is the parent's. Letting go of the object without
+    either, its `writer` included, releases the lease and writes nothing, exactly as the death of the process does.
+
+    It has no thread of its own: call `heartbeat_if_due` as often as is convenient.
+    """
+    def __enter__(self, /) -> Session: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def attach(self, /, pid: SupportsIndex) -> ProcessIdentity:
+        """
+        Names the harness process that was started for this session, and records `ready` if nothing has been observed
+        since the claim and the session names a pty session. From then on no heartbeat is made for a dead harness.
+
+        Raises `HarnessStateInputError` with reason `no-such-process` when the pid runs no process now; as
+        `Writer.observe`.
+        """
+    @property
+    def claim(self, /) -> Claim:
+        """
+        The claim with which the session started, and what it could not do.
+        """
+    def end(self, /, exit: str | None = None) -> Report:
+        """
+        Ends the session with this exit, such as `exit 0` or `signal 9`, and releases the lease. Durable when it lands
+        with an exit. Afterwards no heartbeat does anything.
+
+        Raises as `Writer.ended`, with the lease still held; `HarnessStateInputError` with reason `forked` in a forked
+        child.
+        """
+    def environment(self, /) -> SessionEnvironment:
+        """
+        What to hand to the harness and its hooks.
+        """
+    @property
+    def harness_process(self, /) -> ProcessIdentity | None:
+        """
+        The process that was attached.
+        """
+    def heartbeat_if_due(self, /) -> Tick:
+        """
+        Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it.
+        Call it as often as is convenient: between two due times it reads nothing and writes nothing. It also asks
+        again for a lease that could not be had, and gives the lease up once another session has claimed.
+
+        Raises as `Writer.heartbeat`; `HarnessStateInputError` with reason `forked` in a forked child.
+        """
+    @property
+    def holds_lease(self, /) -> bool:
+        """
+        Whether the session holds its lease. Not while a superseded session that still lives holds it.
+        """
+    @staticmethod
+    def start(directory: str | PathLike[str], agent: str, harness: str, *, pty_session: str | None = None, token: str | None = None, options: Options | None = None, host: TestHost | None = None) -> Session:
+        """
+        Mints a token unless one is given, claims the seat in `directory`, and takes the lease. Once it has returned,
+        claim and floor are durable, and the lease is held if `holds_lease` says so. Raises as `claim`.
+        """
+    def to_env(self, /) -> "dict[str, str]":
+        """
+        The variables of `environment()`, to be added to those of the harness's process.
+        """
+    @property
+    def writer(self, /) -> Writer:
+        """
+        The session's writer, which has adopted the claim. It keeps the session's lease held for as long as it lives.
+        """
+
+@final
+class SessionEnvironment:
+    """
+    What a claimer hands to its siblings through the environment: enough to open a writer that adopts the claim.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, agent_dir: str, agent: str, harness: str, token: str, pty_session: str | None = None, sequence: SupportsIndex | None = None) -> SessionEnvironment: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def agent(self, /) -> str:
+        """
+        The agent's name.
+        """
+    @property
+    def agent_dir(self, /) -> str:
+        """
+        The agent's directory.
+        """
+    @staticmethod
+    def from_env(environ: "collections.abc.Mapping[str, str] | None" = None) -> SessionEnvironment | None:
+        """
+        The session that `environ` names, which is `os.environ` where none is given; None where directory, agent,
+        harness or token is missing or empty.
+
+        Raises `HarnessStateInputError` with reason `environment` when the sequence is no decimal number of 64 bits, or
+        a value is no Unicode.
+        """
+    @property
+    def harness(self, /) -> str:
+        """
+        The harness's name.
+        """
+    @property
+    def pty_session(self, /) -> str | None:
+        """
+        The pty session in which the harness runs.
+        """
+    @property
+    def sequence(self, /) -> int | None:
+        """
+        The claimed sequence; None for a session that has claimed none.
+        """
+    def to_env(self, /) -> "dict[str, str]":
+        """
+        The variables to set, by name. Those of a pty session and a sequence are left out where there is none.
+        """
+    @property
+    def token(self, /) -> str:
+        """
+        The session's token.
+        """
+
+@final
+class Snapshot:
+    """
+    What was found at one moment. Deriving from it reads nothing.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def damage(self, /) -> str | None:
+        """
+        Why there is no record although something stands there: one line for people.
+        """
+    def derive(self, /, *, now_ms: SupportsIndex | None = None, probe: str | None = None) -> State | None:
+        """
+        What may be concluded at `now_ms`, or now, where a probe has answered `probe` (`alive`, `dead`,
+        `indeterminate`), or where none was asked; None when nothing was ever observed.
+        """
+    @property
+    def record(self, /) -> Record | None:
+        """
+        The record, where one was read and decoded; None where nothing stands, or something that is no record.
+        """
+    def wants_probe(self, /, *, now_ms: SupportsIndex | None = None) -> bool:
+        """
+        Whether a probe's answer can make a difference at `now_ms`, or now.
+        """
+
+@final
+class State:
+    """
+    What a reader concludes.
+
+    Where nothing definite can be concluded `state` is `unknown` and `reason` says why in one of the words of
+    `UNKNOWN_*`; `blocked_on`, `input_buffer` and `ask` are then unknown too, `since_ms` and `exit` None.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, state: str, blocked_on: str, input_buffer: str, ask: str, since_ms: SupportsIndex | None = None, exit: str | None = None, reason: str | None = None, harness: str | None = None, observed_at_ms: SupportsIndex | None = None, ownership_sequence: SupportsIndex | None = None, transition_sequence: SupportsIndex | None = None, evidence_incarnation: str | None = None, valid_until_ms: SupportsIndex | None = None) -> State: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def ask(self, /) -> str:
+        """
+        What a person is asked for.
+        """
+    @property
+    def blocked_on(self, /) -> str:
+        """
+        Whom it waits for.
+        """
+    @property
+    def evidence_incarnation(self, /) -> str | None:
+        """
+        Evidence: the token of the session that wrote the record.
+        """
+    @property
+    def exit(self, /) -> str | None:
+        """
+        How it ended.
+        """
+    @property
+    def harness(self, /) -> str | None:
+        """
+        Evidence: the harness's name.
+        """
+    @property
+    def input_buffer(self, /) -> str:
+        """
+        Whether text waits in its input line.
+        """
+    @property
+    def is_unknown(self, /) -> bool:
+        """
+        Whether nothing definite can be concluded.
+        """
+    @property
+    def observed_at_ms(self, /) -> int | None:
+        """
+        Evidence: when the record was written or last confirmed, wall clock in ms since 1970.
+        """
+    @property
+    def ownership_sequence(self, /) -> int | None:
+        """
+        Evidence: the record's ownership sequence.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        The writer's reason, or why the state is unknown.
+        """
+    @property
+    def since_ms(self, /) -> int | None:
+        """
+        When this began, wall clock in ms since 1970.
+        """
+    @property
+    def state(self, /) -> str:
+        """
+        What the harness is doing.
+        """
+    @property
+    def transition_sequence(self, /) -> int | None:
+        """
+        Evidence: how often the observation has changed.
+        """
+    @property
+    def valid_until_ms(self, /) -> int | None:
+        """
+        The instant at which this answer next changes by time alone, wall clock in ms since 1970; None where
+        time alone changes nothing.
+        """
+
+@disjoint_base
+class TestHost:
+    """
+    The machine itself with a test's hand on clock, chance and disk. Pass it as `host=` to whatever is tested.
+
+    `wall_ms` is where the wall clock stands, in ms since 1970, or None for the machine's own clock. `random` are
+    the 64-bit values to give in turn, and then counting up from the last; empty for the machine's own chance.
+    `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data.
+    """
+    def __new__(cls, /, *, wall_ms: SupportsIndex | None = None, random: SupportsGetItem[int, SupportsIndex] = ..., faults_json: str | None = None) -> TestHost: ...
+    def advance_ms(self, /, ms: SupportsIndex) -> None:
+        """
+        Lets this much time pass on all clocks, or, where it is negative, sets the wall clock back.
+        """
+    def operations(self, /) -> list[str]:
+        """
+        The storage operations so far, a line each.
+        """
+    def set_faults_json(self, /, faults_json: str) -> None:
+        """
+        Replaces the faults by this list, as JSON text. Operations keep their numbers.
+        """
+    def set_wall_ms(self, /, wall_ms: SupportsIndex) -> None:
+        """
+        Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
+        """
+
+@final
+class Tick:
+    """
+    What `Session.heartbeat_if_due` did.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, outcome: str, due_ms: SupportsIndex | None = None, skip: str | None = None) -> Tick: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def due_ms(self, /) -> int | None:
+        """
+        When the next heartbeat is due, wall clock in ms since 1970, where none is due now.
+        """
+    @property
+    def outcome(self, /) -> str:
+        """
+        `not-due`; `renewed`: the stamp was; `skipped`: there was nothing of this session's to renew;
+        `harness-gone`: the attached harness process is provably gone, so nothing was renewed.
+        """
+    @property
+    def skip(self, /) -> str | None:
+        """
+        Why it was skipped: a word of `SKIPPED_*`.
+        """
+
+@final
+class Writer:
+    """
+    One session's voice in one agent's directory. Threads may share it.
+
+    `sequence` is the one that a claim returned, for a writer that adopts the claim; without it the writer writes where
+    nobody has claimed, or where its own token stands. Without a `pty_session` no live state can be written; the empty
+    string counts as one. Opening touches no file, and the directory need not exist yet.
+
+    Raises `HarnessStateEmptyTokenError`.
+    """
+    def __new__(cls, /, directory: str | PathLike[str], agent: str, harness: str, token: str, *, pty_session: str | None = None, sequence: SupportsIndex | None = None, options: Options | None = None, host: TestHost | None = None) -> Writer: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def agent(self, /) -> str:
+        """
+        The agent's name.
+        """
+    def current_ownership(self, /) -> CurrentOwnership:
+        """
+        Proves ownership for as long as a block runs:
+
+            with writer.current_ownership() as owned:
+                if owned is not None:
+                    ...
+
+        `owned` is None where schema, token and sequence of the record are not this session's. While the block runs no
+        claim and no write lands, not even one of this writer: it would wait for the block. Keep it short; hooks wait
+        only 250 ms. Entering raises `HarnessStateBusyError`, `HarnessStateLockingError` or `HarnessStateIoError`.
+        """
+    @property
+    def directory(self, /) -> str:
+        """
+        The agent's directory.
+        """
+    def ended(self, /, exit: str | None = None) -> Report:
+        """
+        Records the end with this exit, such as `exit 0` or `signal 9`. A repeat coalesces, another exit replaces.
+        Durable when it lands with an exit. Raises as `observe`.
+        """
+    @property
+    def harness(self, /) -> str:
+        """
+        The harness's name.
+        """
+    def heartbeat(self, /) -> Heartbeat:
+        """
+        Renews the stamp of the session's live record, whoever of the session wrote it, and keeps everything else as
+        it stood. Where there is nothing to renew it is quiet.
+
+        Raises `HarnessStateBusyError`, `HarnessStateLockingError` or `HarnessStateIoError` with nothing written.
+        """
+    def interrupt(self, /) -> None:
+        """
+        Makes the next landed observation a transition even if it says what stands, because what stands was
+        interrupted. Touches no file.
+        """
+    def lock_current_ownership(self, /) -> OwnershipGuard | None:
+        """
+        Takes the lock while schema, token and sequence of the record are this session's, and answers the guard that
+        holds it; None where they are not. `current_ownership` is the form for a `with` block.
+
+        Raises `HarnessStateBusyError`, `HarnessStateLockingError` or `HarnessStateIoError`.
+        """
+    def observe(self, /, observation: Observation | str, *, blocked_on: str | None = None, input_buffer: str | None = None, ask: str | None = None, reason: str | None = None, exit: str | None = None) -> Report:
+        """
+        Records what is seen: an `Observation`, or the word of a state, refined by keywords.
+
+        When it answers `landed` every reader sees it; an ending with an exit is then also durable, anything else may
+        be lost with the machine's power. A refusal is an answer and not an exception: look at `outcome`, or at the
+        report's truth.
+
+        Raises `HarnessStateUnknownStateError`, `HarnessStateUnfencedError`, `HarnessStateUnknownAskError`,
+        `HarnessStateAskWithoutHumanError` or `HarnessStateReservedReasonError` before anything is touched;
+        `HarnessStateBusyError`, `HarnessStateLockingError` or `HarnessStateIoError` with nothing written, except that
+        after a failed sync the record may stand.
+        """
+    def observe_unless_ended(self, /, observation: Observation | str, *, blocked_on: str | None = None, input_buffer: str | None = None, ask: str | None = None, reason: str | None = None, exit: str | None = None) -> Report:
+        """
+        As `observe`, unless the session's own ending with an exit stands: then nothing is written and the answer is
+        refused as `terminal`.
+        """
+    @property
+    def pty_session(self, /) -> str | None:
+        """
+        The pty session in which the harness runs.
+        """
+    @property
+    def sequence(self, /) -> int | None:
+        """
+        The sequence that was adopted or resolved; None before the first accepted call of a writer without one.
+        """
+    @property
+    def token(self, /) -> str:
+        """
+        The session's token.
+        """
+
+def arm_hook_deadline(agent_dir: str | PathLike[str] | None = None) -> None:
+    """
+    Ends this process with status 0 once it is 1 s old, whatever it does then; what it could not finish is noted in
+    `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
+    """
+
+def claim(directory: str | PathLike[str], agent: str, harness: str, token: str, *, options: Options | None = None, host: TestHost | None = None) -> Claim:
+    """
+    Takes the seat in `directory` for the session of `token`, whatever stands there: live records, unreadable bytes,
+    foreign schemas. Creates the directory where it is missing. The same token claiming twice gets two sequences.
+
+    Once it has returned, record and floor are durable. Raises `HarnessStateEmptyTokenError`,
+    `HarnessStateSequenceExhaustedError`, `HarnessStateBusyError`, `HarnessStateLockingError` or `HarnessStateIoError`
+    with nothing written, except that after a failed sync of the directory the placeholder may stand.
+    """
+
+def claim_wrapperless(directory: str | PathLike[str], agent: str, harness: str, token: str, *, options: Options | None = None, host: TestHost | None = None) -> Claim | None:
+    """
+    Takes the seat for a session that no wrapper launched, if it is free for one; None where it is not.
+
+    Free is: nothing stands there; the record's token is empty or carries a wrapperless prefix; an ending with an
+    exit; a stale record. Raises as `claim`, and `HarnessStateBadTokenError` when `token` carries no wrapperless
+    prefix.
+    """
+
+def codes() -> list[tuple[str, int, str, str, str]]:
+    """
+    Every error code in the order of its number: name, number, kind, remedy, documentation page.
+    """
+
+def mint_token(*, host: TestHost | None = None) -> str:
+    """
+    Mints a session token that neither a reused pid nor a fork nor a copied container repeats.
+    """
+
+def observe_hook(harness: str, payload: "bytes | bytearray", session: "SessionEnvironment | collections.abc.Mapping[str, str] | None", *, options: Options | None = None, host: TestHost | None = None) -> HookReport:
+    """
+    Observes one event of `harness` (`claude`, `codex`) for a session. `payload` is what the harness handed over, byte
+    for byte. `session` is a `SessionEnvironment`, or the environment of the hook, such as `os.environ`; without a
+    session nothing changes and the answer is refused as `identity-missing`.
+
+    It waits for the lock for at most 250 ms. Whatever goes wrong with the payload, the session or the disk is in the
+    report, and in `.harness-state.log` beside the record, and no exception. A process that does nothing else has
+    `gallivant.hook.main`, which also keeps the deadline.
+
+    Raises `HarnessStateInputError` with reason `unknown-harness` for a harness that is not known; `CancelledError` where
+    this thread's `Cancel` ended the wait.
+    """
+
+def panic() -> "typing.NoReturn":
+    """
+    Has the native code panic, so that a program can test what it does about `InternalError`.
+    """
+
+def serve_hook(arguments: SupportsGetItem[int, str], environ: "collections.abc.Mapping[str, str]") -> None:
+    """
+    Serves one hook: `arguments` are those of the command line, the harness first. Reads the payload from the last
+    argument for Codex, where there is one beside the harness, and from standard input otherwise. Prints nothing.
+    """
+
+def version() -> str:
+    """
+    The version of the library, which is that of all its packages.
+    """
+
+def words() -> "dict[str, list[str]]":
+    """
+    Every list of words that calls take or answer, by the prefix of its constants in `gallivant.words`.
+    """

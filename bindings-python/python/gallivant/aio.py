@@ -1,0 +1,410 @@
+"""The same for asyncio: `Reader`, `Writer`, `Session`, `claim` and `claim_wrapperless` whose calls are awaited.
+
+A call runs the core on a thread of a pool that is made on first use, so that neither the disk nor a lock that somebody
+holds stops the event loop. Cancelling the awaiting task ends a wait for the lock within 0.1 s, with nothing written; a
+call that is past its wait finishes first. Either way the cancellation is passed on only once the call is over: after
+it nothing more is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import functools
+import inspect
+import os
+
+from . import _native
+from ._native import Cancel, Claim, Heartbeat, Observation, Options, OwnershipGuard, ProcessIdentity
+from ._native import Record, Report, SessionEnvironment, Snapshot, State, Tick
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+    from typing import TypeVar, Union
+
+    from typing_extensions import TypeGuard
+
+    from ._native import TestHost
+
+    Path = Union[str, os.PathLike[str]]
+    Answer = Union[str, bool, None]
+    Probe = Union[
+        str,
+        ProcessIdentity,
+        Callable[[Record], Answer],
+        Callable[[Record], Awaitable[Answer]],
+        None,
+    ]
+    T = TypeVar("T")
+
+__all__ = ["Reader", "Session", "Writer", "claim", "claim_wrapperless"]
+
+# Enough for a lock wait in each of a fleet's seats; a pool of our own, so that such waits never keep the loop's
+# default pool from its work.
+_MOST_THREADS = 32
+_pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+
+async def claim(
+    directory: Path,
+    agent: str,
+    harness: str,
+    token: str,
+    *,
+    options: Options | None = None,
+    host: TestHost | None = None,
+) -> Claim:
+    """As `gallivant.claim`."""
+    return await _offload(
+        _native.claim, directory, agent=agent, harness=harness, token=token, options=options, host=host
+    )
+
+
+async def claim_wrapperless(
+    directory: Path,
+    agent: str,
+    harness: str,
+    token: str,
+    *,
+    options: Options | None = None,
+    host: TestHost | None = None,
+) -> Claim | None:
+    """As `gallivant.claim_wrapperless`."""
+    return await _offload(
+        _native.claim_wrapperless, directory, agent=agent, harness=harness, token=token, options=options, host=host
+    )
+
+
+class Reader:
+    """As `gallivant.Reader`, awaited."""
+
+    def __init__(self, path: Path, *, options: Options | None = None, host: TestHost | None = None) -> None:
+        self._reader = _native.Reader(path, options=options, host=host)
+        self._options = Options() if options is None else options
+
+    @property
+    def path(self) -> str:
+        """The path as it was given."""
+        return self._reader.path
+
+    async def read(self, probe: Probe = None) -> State | None:
+        """As `gallivant.Reader.read`. The probe may also be a coroutine function, which is awaited in this loop, and
+        cancelled when the probe budget is over; a plain function is called on a thread of the pool.
+        """
+        if not _is_coroutine_function(probe):
+            return await _offload(self._reader.read, probe)
+        snapshot = await self.snapshot()
+        answer = "indeterminate"
+        if snapshot.wants_probe() and snapshot.record is not None:
+            answer = await _ask(probe, snapshot.record, self._options.probe_budget_ms / 1000)
+        return snapshot.derive(probe=answer)
+
+    async def snapshot(self) -> Snapshot:
+        """As `gallivant.Reader.snapshot`."""
+        return await _offload(self._reader.snapshot)
+
+    def __repr__(self) -> str:
+        return f"<gallivant.aio.Reader path={self.path!r}>"
+
+
+class Writer:
+    """As `gallivant.Writer`, awaited. `interrupt` and the attributes touch no file and are not."""
+
+    def __init__(
+        self,
+        directory: Path,
+        agent: str,
+        harness: str,
+        token: str,
+        *,
+        pty_session: str | None = None,
+        sequence: int | None = None,
+        options: Options | None = None,
+        host: TestHost | None = None,
+    ) -> None:
+        self._writer = _native.Writer(
+            directory,
+            agent=agent,
+            harness=harness,
+            token=token,
+            pty_session=pty_session,
+            sequence=sequence,
+            options=options,
+            host=host,
+        )
+
+    @classmethod
+    def _of(cls, writer: _native.Writer) -> Writer:
+        self = cls.__new__(cls)
+        self._writer = writer
+        return self
+
+    async def observe(
+        self,
+        observation: Observation | str,
+        *,
+        blocked_on: str | None = None,
+        input_buffer: str | None = None,
+        ask: str | None = None,
+        reason: str | None = None,
+        exit: str | None = None,
+    ) -> Report:
+        """As `gallivant.Writer.observe`."""
+        return await _offload(
+            self._writer.observe,
+            observation,
+            blocked_on=blocked_on,
+            input_buffer=input_buffer,
+            ask=ask,
+            reason=reason,
+            exit=exit,
+        )
+
+    async def observe_unless_ended(
+        self,
+        observation: Observation | str,
+        *,
+        blocked_on: str | None = None,
+        input_buffer: str | None = None,
+        ask: str | None = None,
+        reason: str | None = None,
+        exit: str | None = None,
+    ) -> Report:
+        """As `gallivant.Writer.observe_unless_ended`."""
+        return await _offload(
+            self._writer.observe_unless_ended,
+            observation,
+            blocked_on=blocked_on,
+            input_buffer=input_buffer,
+            ask=ask,
+            reason=reason,
+            exit=exit,
+        )
+
+    async def ended(self, exit: str | None = None) -> Report:
+        """As `gallivant.Writer.ended`."""
+        return await _offload(self._writer.ended, exit)
+
+    async def heartbeat(self) -> Heartbeat:
+        """As `gallivant.Writer.heartbeat`."""
+        return await _offload(self._writer.heartbeat)
+
+    def interrupt(self) -> None:
+        """As `gallivant.Writer.interrupt`."""
+        self._writer.interrupt()
+
+    def current_ownership(self) -> _CurrentOwnership:
+        """As `gallivant.Writer.current_ownership`, for `async with`. Awaiting anything of this seat inside the block
+        waits for the block.
+        """
+        return _CurrentOwnership(self._writer)
+
+    async def lock_current_ownership(self) -> OwnershipGuard | None:
+        """As `gallivant.Writer.lock_current_ownership`."""
+        return await _offload(self._writer.lock_current_ownership)
+
+    @property
+    def sequence(self) -> int | None:
+        """The sequence that was adopted or resolved."""
+        return self._writer.sequence
+
+    @property
+    def directory(self) -> str:
+        """The agent's directory."""
+        return self._writer.directory
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._writer.agent
+
+    @property
+    def harness(self) -> str:
+        """The harness's name."""
+        return self._writer.harness
+
+    @property
+    def token(self) -> str:
+        """The session's token."""
+        return self._writer.token
+
+    @property
+    def pty_session(self) -> str | None:
+        """The pty session in which the harness runs."""
+        return self._writer.pty_session
+
+    def __repr__(self) -> str:
+        return repr(self._writer).replace("gallivant.Writer", "gallivant.aio.Writer", 1)
+
+
+class Session:
+    """As `gallivant.Session`, awaited:
+
+    async with await Session.start(directory, agent="worker", harness="claude", pty_session="w1") as session:
+        ...
+
+    The block's end ends the session as that of `gallivant.Session` does; a cancellation is an exception that leaves it.
+    """
+
+    def __init__(self, session: _native.Session) -> None:
+        self._session = session
+        self._writer = Writer._of(session.writer)
+
+    @staticmethod
+    async def start(
+        directory: Path,
+        agent: str,
+        harness: str,
+        *,
+        pty_session: str | None = None,
+        token: str | None = None,
+        options: Options | None = None,
+        host: TestHost | None = None,
+    ) -> Session:
+        """As `gallivant.Session.start`. Cancelled, it has either claimed nothing or let go of the session again."""
+        session = await _offload(
+            _native.Session.start,
+            directory,
+            agent=agent,
+            harness=harness,
+            pty_session=pty_session,
+            token=token,
+            options=options,
+            host=host,
+        )
+        return Session(session)
+
+    @property
+    def claim(self) -> Claim:
+        """The claim with which the session started, and what it could not do."""
+        return self._session.claim
+
+    @property
+    def writer(self) -> Writer:
+        """The session's writer, which has adopted the claim."""
+        return self._writer
+
+    @property
+    def holds_lease(self) -> bool:
+        """Whether the session holds its lease."""
+        return self._session.holds_lease
+
+    @property
+    def harness_process(self) -> ProcessIdentity | None:
+        """The process that was attached."""
+        return self._session.harness_process
+
+    def environment(self) -> SessionEnvironment:
+        """What to hand to the harness and its hooks."""
+        return self._session.environment()
+
+    def to_env(self) -> dict[str, str]:
+        """The variables of `environment()`."""
+        return self._session.to_env()
+
+    async def attach(self, pid: int) -> ProcessIdentity:
+        """As `gallivant.Session.attach`."""
+        return await _offload(self._session.attach, pid)
+
+    async def heartbeat_if_due(self) -> Tick:
+        """As `gallivant.Session.heartbeat_if_due`."""
+        return await _offload(self._session.heartbeat_if_due)
+
+    async def end(self, exit: str | None = None) -> Report:
+        """As `gallivant.Session.end`."""
+        return await _offload(self._session.end, exit)
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await _offload(self._session.__exit__, exception_type, exception, traceback)
+
+    def __repr__(self) -> str:
+        return repr(self._session).replace("gallivant.Session", "gallivant.aio.Session", 1)
+
+
+class _CurrentOwnership:
+    def __init__(self, writer: _native.Writer) -> None:
+        self._block = writer.current_ownership()
+
+    async def __aenter__(self) -> OwnershipGuard | None:
+        return await _offload(self._enter)
+
+    def _enter(self) -> OwnershipGuard | None:
+        return self._block.__enter__()
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # Not on a thread: it only closes a descriptor, and must happen at once even in a task that is cancelled.
+        self._block.__exit__(exception_type, exception, traceback)
+
+
+async def _offload(function: Callable[..., T], *args: object, **kwargs: object) -> T:
+    cancel = Cancel()
+    call = functools.partial(cancel.run, function, *args, **kwargs)
+    running: concurrent.futures.Future[T] = _executor().submit(contextvars.copy_context().run, call)
+    awaited = asyncio.wrap_future(running)
+    try:
+        # Cancelling this leaves the future alone.
+        await asyncio.wait((awaited,))
+    except asyncio.CancelledError:
+        cancel.set()
+        if not running.cancel():
+            await _over(awaited)
+        raise
+    return awaited.result()
+
+
+async def _over(awaited: asyncio.Future[T]) -> None:
+    """Waits until a call is over, whatever it comes to and however often the task is cancelled meanwhile."""
+    while not awaited.done():
+        try:
+            await asyncio.wait((awaited,))
+        except asyncio.CancelledError:
+            continue
+    if not awaited.cancelled():
+        awaited.exception()
+
+
+async def _ask(probe: Callable[[Record], Awaitable[Answer]], record: Record, budget: float) -> str:
+    try:
+        answer = await asyncio.wait_for(probe(record), budget)
+    except Exception:
+        return "indeterminate"
+    if isinstance(answer, bool):
+        return "alive" if answer else "dead"
+    return answer if answer == "alive" or answer == "dead" else "indeterminate"
+
+
+def _is_coroutine_function(probe: Probe) -> TypeGuard[Callable[[Record], Awaitable[Answer]]]:
+    called = getattr(probe, "__call__", None)
+    return inspect.iscoroutinefunction(probe) or inspect.iscoroutinefunction(called)
+
+
+def _executor() -> concurrent.futures.ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "gallivant")
+    return _pool
+
+
+def _forget_pool() -> None:
+    """A child has none of its parent's threads."""
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget_pool)

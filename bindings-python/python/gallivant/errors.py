@@ -1,0 +1,208 @@
+"""The exceptions: one class for each code of the library, in a tree under `GallivantError`.
+
+A code never changes its meaning. One that this package does not know yet, from a newer native part, is raised as
+the class of its domain, or else as `GallivantError` itself, with its own `code`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CancelledError",
+    "GallivantError",
+    "HandleBusyError",
+    "HarnessStateAskWithoutHumanError",
+    "HarnessStateBadTokenError",
+    "HarnessStateBusyError",
+    "HarnessStateEmptyTokenError",
+    "HarnessStateError",
+    "HarnessStateInputError",
+    "HarnessStateIoError",
+    "HarnessStateLockingError",
+    "HarnessStateReservedReasonError",
+    "HarnessStateSequenceExhaustedError",
+    "HarnessStateUnfencedError",
+    "HarnessStateUnknownAskError",
+    "HarnessStateUnknownStateError",
+    "InputError",
+    "InternalError",
+]
+
+
+class GallivantError(Exception):
+    """The base of all errors of the library.
+
+    `code` says what happened and never changes; `kind` says what a caller does about it (`input`, `refused`, `busy`,
+    `unresolved`, `corrupt`, `incompatible`, `unavailable`, `internal`); `reason` refines the code where there is more
+    to say; `message` is one line for people and may change; `remedy` is one sentence that an operator can act on;
+    `os_error` is the `errno` of the system call that failed, where one did.
+    """
+
+    code: str = ""
+    kind: str = ""
+    reason: str | None
+    message: str
+    remedy: str
+    os_error: int | None
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        reason: str | None = None,
+        remedy: str = "",
+        os_error: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.remedy = remedy
+        self.os_error = os_error
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" if self.code else self.message
+
+
+class InputError(GallivantError):
+    """An argument is not usable."""
+
+    code = "GALLIVANT_INPUT"
+    kind = "input"
+
+
+class InternalError(GallivantError):
+    """A bug in the library was caught at the boundary."""
+
+    code = "GALLIVANT_INTERNAL"
+    kind = "internal"
+
+
+class HandleBusyError(GallivantError):
+    """One handle was used by two threads at once although its rule forbids it."""
+
+    code = "GALLIVANT_HANDLE_BUSY"
+    kind = "busy"
+
+
+class CancelledError(GallivantError):
+    """The caller's own signal ended a wait. Not `asyncio.CancelledError`."""
+
+    code = "GALLIVANT_CANCELLED"
+    kind = "refused"
+
+
+class HarnessStateError(GallivantError):
+    """The base of the errors of observed harness state."""
+
+
+class HarnessStateUnknownStateError(HarnessStateError):
+    """An observation said `unknown`, which only readers may derive."""
+
+    code = "HARNESS_STATE_UNKNOWN_STATE"
+    kind = "input"
+
+
+class HarnessStateUnfencedError(HarnessStateError):
+    """A live state from a writer without a pty session."""
+
+    code = "HARNESS_STATE_UNFENCED"
+    kind = "input"
+
+
+class HarnessStateUnknownAskError(HarnessStateError):
+    """An ask that is no ask."""
+
+    code = "HARNESS_STATE_UNKNOWN_ASK"
+    kind = "input"
+
+
+class HarnessStateAskWithoutHumanError(HarnessStateError):
+    """An ask although no human is waited for."""
+
+    code = "HARNESS_STATE_ASK_WITHOUT_HUMAN"
+    kind = "input"
+
+
+class HarnessStateReservedReasonError(HarnessStateError):
+    """An observation spelled the placeholder that only a claim writes."""
+
+    code = "HARNESS_STATE_RESERVED_REASON"
+    kind = "input"
+
+
+class HarnessStateEmptyTokenError(HarnessStateError):
+    """The empty token owns nothing."""
+
+    code = "HARNESS_STATE_EMPTY_TOKEN"
+    kind = "input"
+
+
+class HarnessStateBadTokenError(HarnessStateError):
+    """A wrapperless claim by a token without a wrapperless prefix."""
+
+    code = "HARNESS_STATE_BAD_TOKEN"
+    kind = "input"
+
+
+class HarnessStateSequenceExhaustedError(HarnessStateError):
+    """No sequence above the highest one is left."""
+
+    code = "HARNESS_STATE_SEQUENCE_EXHAUSTED"
+    kind = "refused"
+
+
+class HarnessStateBusyError(HarnessStateError):
+    """The lock was held by somebody else until the wait ended."""
+
+    code = "HARNESS_STATE_BUSY"
+    kind = "busy"
+
+
+class HarnessStateLockingError(HarnessStateError):
+    """Locks do not exclude on this file system."""
+
+    code = "HARNESS_STATE_LOCKING"
+    kind = "unavailable"
+
+
+class HarnessStateIoError(HarnessStateError):
+    """The disk, a path or a permission failed."""
+
+    code = "HARNESS_STATE_IO"
+    kind = "unavailable"
+
+
+class HarnessStateInputError(HarnessStateError):
+    """A malformed argument, payload or environment, or an object used after a fork."""
+
+    code = "HARNESS_STATE_INPUT"
+    kind = "input"
+
+
+_CLASSES: dict[str, type[GallivantError]] = {
+    value.code: value
+    for value in list(globals().values())
+    if isinstance(value, type) and issubclass(value, GallivantError) and value.code
+}
+
+# The class of a code that this version does not know, by the prefix of its domain.
+_DOMAINS: dict[str, type[GallivantError]] = {"HARNESS_STATE_": HarnessStateError}
+
+
+def _class_of(code: str) -> type[GallivantError]:
+    known = _CLASSES.get(code)
+    if known is not None:
+        return known
+    for prefix, domain in _DOMAINS.items():
+        if code.startswith(prefix):
+            return domain
+    return GallivantError
+
+
+def _from_native(
+    code: str, kind: str, reason: str | None, message: str, remedy: str, os_error: int | None
+) -> GallivantError:
+    """Makes the exception for an error of the native part, which knows the table."""
+    error = _class_of(code)(message, reason=reason, remedy=remedy, os_error=os_error)
+    error.code = code
+    error.kind = kind
+    return error

@@ -1,0 +1,136 @@
+//! `gallivant.SessionEnvironment`.
+
+use gallivant_core::harness_state as core;
+use gallivant_core::harness_state::WriterIdentity;
+use gallivant_core::{Code, Error};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::call;
+use crate::value::value;
+
+value! {
+    /// What a claimer hands to its siblings through the environment: enough to open a writer that adopts the claim.
+    SessionEnvironment {
+        /// The agent's directory.
+        agent_dir: String,
+        /// The agent's name.
+        agent: String,
+        /// The harness's name.
+        harness: String,
+        /// The session's token.
+        token: String,
+        /// The pty session in which the harness runs.
+        pty_session: Option<String> = None,
+        /// The claimed sequence; None for a session that has claimed none.
+        sequence: Option<u64> = None,
+    }
+
+    /// The variables to set, by name. Those of a pty session and a sequence are left out where there is none.
+    #[pyo3(signature = () -> "dict[str, str]")]
+    pub(super) fn to_env<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let variables = PyDict::new(py);
+        for (name, value) in self.core().to_env() {
+            variables.set_item(name, value)?;
+        }
+        Ok(variables)
+    }
+
+    /// The session that `environ` names, which is `os.environ` where none is given; None where directory, agent,
+    /// harness or token is missing or empty.
+    ///
+    /// Raises `HarnessStateInputError` with reason `environment` when the sequence is no decimal number of 64 bits, or
+    /// a value is no Unicode.
+    #[staticmethod]
+    #[pyo3(signature = (environ: "collections.abc.Mapping[str, str] | None" = None))]
+    fn from_env(py: Python<'_>, environ: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
+        let variables = match environ {
+            Some(environ) => Variables::of(environ)?,
+            None => Variables::of(&py.import("os")?.getattr("environ")?)?,
+        };
+        let session = call::fallible(py, || variables.session())?;
+        Ok(session.map(SessionEnvironment::from))
+    }
+}
+
+impl SessionEnvironment {
+    pub(super) fn core(&self) -> core::SessionEnvironment {
+        core::SessionEnvironment {
+            agent_dir: self.agent_dir.clone(),
+            identity: WriterIdentity {
+                agent: self.agent.clone(),
+                harness: self.harness.clone(),
+                pty_session: self.pty_session.clone(),
+                token: self.token.clone(),
+            },
+            sequence: self.sequence,
+        }
+    }
+}
+
+impl From<core::SessionEnvironment> for SessionEnvironment {
+    fn from(environment: core::SessionEnvironment) -> Self {
+        let WriterIdentity { agent, harness, pty_session, token } = environment.identity;
+        SessionEnvironment {
+            agent_dir: environment.agent_dir,
+            agent,
+            harness,
+            token,
+            pty_session,
+            sequence: environment.sequence,
+        }
+    }
+}
+
+/// A session's variables as they were found, for looking at them without the interpreter.
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    found: Vec<(&'static str, String)>,
+    /// A variable whose value is no Unicode.
+    unusable: Option<&'static str>,
+}
+
+impl Variables {
+    /// Looks the six variables up in a mapping such as `os.environ`.
+    ///
+    /// # Errors
+    /// What the mapping raises, except `KeyError`; `TypeError` for a value that is no string.
+    pub(crate) fn of(environ: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut variables = Variables::default();
+        for name in core::VARIABLES {
+            let value = match environ.get_item(name) {
+                Ok(value) => value,
+                Err(missing) if missing.is_instance_of::<PyKeyError>(environ.py()) => continue,
+                Err(raised) => return Err(raised),
+            };
+            // Bytes that are no Unicode come as lone surrogates, which have no UTF-8.
+            match value.cast::<PyString>()?.to_cow() {
+                Ok(value) => variables.found.push((name, value.into_owned())),
+                Err(_) => variables.unusable = Some(name),
+            }
+        }
+        Ok(variables)
+    }
+
+    /// The agent's directory, where it is named, whether or not the other variables are in order.
+    pub(crate) fn agent_dir(&self) -> Option<&str> {
+        self.get(core::AGENT_DIR).filter(|directory| !directory.is_empty())
+    }
+
+    /// The session that they name, if they name one.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `environment`.
+    pub(crate) fn session(&self) -> Result<Option<core::SessionEnvironment>, Error> {
+        if let Some(name) = self.unusable {
+            let message = format!("not Unicode, variable=`{name}`");
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("environment"));
+        }
+        core::SessionEnvironment::from_env(|name| self.get(name).map(str::to_owned))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.found.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+}

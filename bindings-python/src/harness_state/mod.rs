@@ -1,0 +1,33 @@
+//! Observed harness state: one file for each of the core's.
+//!
+//! - `options`, `observation`, `record`, `outcome`: the values that go in and come out;
+//! - `claims`, `writer`, `ownership`, `session`: writing;
+//! - `reader`, `probe`, `process`: reading;
+//! - `environment`, `hook`: handing a session to its siblings, and what events of harnesses mean.
+
+mod claims;
+mod environment;
+mod hook;
+mod observation;
+mod options;
+mod outcome;
+mod ownership;
+mod probe;
+mod process;
+mod reader;
+mod record;
+mod session;
+mod writer;
+
+pub(crate) use claims::{claim, claim_wrapperless, mint_token};
+pub(crate) use environment::{SessionEnvironment, Variables};
+pub(crate) use hook::{HookReport, observe_for, observe_hook};
+pub(crate) use observation::Observation;
+pub(crate) use options::Options;
+pub(crate) use outcome::{Claim, Heartbeat, Report, Tick};
+pub(crate) use ownership::{CurrentOwnership, OwnershipGuard};
+pub(crate) use process::ProcessIdentity;
+pub(crate) use reader::{Reader, Snapshot};
+pub(crate) use record::{Record, State};
+pub(crate) use session::Session;
+pub(crate) use writer::Writer;

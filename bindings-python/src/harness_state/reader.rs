@@ -1,0 +1,128 @@
+//! `gallivant.Reader` and `gallivant.Snapshot`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use gallivant_core::Host;
+use gallivant_core::harness_state as core;
+use pyo3::prelude::*;
+
+use super::options::{Options, options_of};
+use super::probe::{answer_of, probe_of};
+use super::record::{Record, State};
+use crate::call;
+use crate::host::host_of;
+use crate::testing::TestHost;
+
+/// Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
+/// share it. No lock is taken and nothing is created.
+#[pyclass(frozen, module = "gallivant")]
+#[derive(Debug)]
+pub(crate) struct Reader {
+    reader: core::Reader,
+    host: Host,
+}
+
+#[pymethods]
+impl Reader {
+    #[new]
+    #[pyo3(signature = (path, *, options=None, host=None))]
+    fn new(path: PathBuf, options: Option<&Bound<'_, Options>>, host: Option<&Bound<'_, TestHost>>) -> Self {
+        let host = host_of(host);
+        Reader { reader: core::Reader::open(path, &options_of(options), &host), host }
+    }
+
+    /// What may be concluded now; None when nothing was ever observed, which is not unknown. What cannot be read is
+    /// unknown and no exception.
+    ///
+    /// `probe` says whether the session behind a live record still lives. It is `"lease"` (the session lease), a
+    /// `ProcessIdentity`, a fixed answer (`"alive"`, `"dead"`, `"indeterminate"`), or a function that gets the `Record`
+    /// and answers one of these words, True (alive), False (dead) or None (indeterminate). It is asked only where its
+    /// answer decides. A function that raises an `Exception`, answers anything else, or takes longer than the options'
+    /// probe budget, has answered `indeterminate`; `KeyboardInterrupt` and `SystemExit` pass through.
+    ///
+    /// Raises `HarnessStateInputError` with reason `probe` for what is no probe.
+    #[pyo3(signature = (
+        probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None
+    ))]
+    fn read(&self, py: Python<'_>, probe: Option<&Bound<'_, PyAny>>) -> PyResult<Option<State>> {
+        let probe = probe.map(|probe| probe_of(probe, &self.reader, &self.host)).transpose()?;
+        let probe = probe.as_deref();
+        let derived =
+            call::infallible(py, || self.reader.read(probe.map(|probe| probe as &dyn core::Probe)))?;
+        Ok(derived.map(State::from))
+    }
+
+    /// What stands there, for deriving from it later and for looking at the record itself.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let snapshot = call::infallible(py, || self.reader.snapshot())?;
+        Ok(Snapshot { snapshot, options: self.reader.options().clone(), host: self.host.clone() })
+    }
+
+    /// The path as it was given.
+    #[getter]
+    fn path(&self) -> OsString {
+        self.reader.path().as_os_str().to_owned()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<gallivant.Reader path={:?}>", self.reader.path())
+    }
+}
+
+/// What was found at one moment. Deriving from it reads nothing.
+#[pyclass(frozen, module = "gallivant")]
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    snapshot: core::Snapshot,
+    options: core::Options,
+    host: Host,
+}
+
+impl Snapshot {
+    fn now(&self, given: Option<u64>) -> u64 {
+        given.unwrap_or_else(|| self.host.clock.wall_ms())
+    }
+}
+
+#[pymethods]
+impl Snapshot {
+    /// The record, where one was read and decoded; None where nothing stands, or something that is no record.
+    #[getter]
+    fn record(&self) -> Option<Record> {
+        self.snapshot.record().map(Record::from)
+    }
+
+    /// Why there is no record although something stands there: one line for people.
+    #[getter]
+    fn damage(&self) -> Option<String> {
+        self.snapshot.damage()
+    }
+
+    /// Whether a probe's answer can make a difference at `now_ms`, or now.
+    #[pyo3(signature = (*, now_ms=None))]
+    fn wants_probe(&self, py: Python<'_>, now_ms: Option<u64>) -> PyResult<bool> {
+        call::infallible(py, || self.snapshot.wants_probe(&self.options, self.now(now_ms)))
+    }
+
+    /// What may be concluded at `now_ms`, or now, where a probe has answered `probe` (`alive`, `dead`,
+    /// `indeterminate`), or where none was asked; None when nothing was ever observed.
+    #[pyo3(signature = (*, now_ms=None, probe=None))]
+    fn derive(&self, py: Python<'_>, now_ms: Option<u64>, probe: Option<&str>) -> PyResult<Option<State>> {
+        let answer = probe.map(|word| answer_of(py, word)).transpose()?;
+        let derived = call::infallible(py, || {
+            let now_ms = self.now(now_ms);
+            match answer {
+                Some(answer) => self.snapshot.derive(&self.options, now_ms, Some(&mut || answer)),
+                None => self.snapshot.derive(&self.options, now_ms, None),
+            }
+        })?;
+        Ok(derived.map(State::from))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let record = slf.getattr("record")?.repr()?;
+        let damage = slf.getattr("damage")?.repr()?;
+        Ok(format!("<gallivant.Snapshot record={} damage={}>", record.to_cow()?, damage.to_cow()?))
+    }
+}

@@ -1,0 +1,146 @@
+//! `gallivant.Record`, what stands on disk, and `gallivant.State`, what may be concluded from it.
+
+use gallivant_core::harness_state as core;
+use gallivant_core::harness_state::Word;
+
+use super::observation::Observation;
+use crate::value::value;
+
+value! {
+    /// A record as it stands on disk. Words are spelled as they stand there, known to this version or not.
+    Record {
+        /// Which format and version.
+        schema: String,
+        /// The agent's name, as its writer gave it.
+        agent: String,
+        /// The harness's name, such as `claude` or `codex`.
+        harness: String,
+        /// What the harness is doing.
+        state: String,
+        /// Whom it waits for.
+        blocked_on: String,
+        /// Whether text waits in its input line.
+        input_buffer: String,
+        /// What a person is asked for.
+        ask: String,
+        /// Why.
+        reason: Option<String> = None,
+        /// How it ended.
+        exit: Option<String> = None,
+        /// The pty session in which the harness runs.
+        pty_session: Option<String> = None,
+        /// The token of the session that wrote it; empty in records from before tokens.
+        incarnation: String,
+        /// The ownership sequence; 0 in records from before sequences.
+        seq: u64,
+        /// When the present observation began, wall clock in ms since 1970.
+        since_ms: u64,
+        /// When the record was written or last confirmed, wall clock in ms since 1970.
+        written_at_ms: u64,
+        /// How often the observation has changed.
+        transitions: u64,
+    }
+
+    /// The six fields that an observation sets, as far as this version understands them.
+    #[getter]
+    fn observation(&self) -> Observation {
+        Observation {
+            observation: core::Observation {
+                state: core::State::from_word(&self.state),
+                blocked_on: core::BlockedOn::from_word(&self.blocked_on),
+                input_buffer: core::InputBuffer::from_word(&self.input_buffer),
+                ask: core::Ask::from_word(&self.ask),
+                reason: self.reason.clone(),
+                exit: self.exit.clone(),
+            },
+        }
+    }
+}
+
+impl From<&core::Record> for Record {
+    fn from(record: &core::Record) -> Self {
+        Record {
+            schema: record.schema.clone(),
+            agent: record.agent.clone(),
+            harness: record.harness.clone(),
+            state: spelled(&record.state, core::State::word),
+            blocked_on: spelled(&record.blocked_on, core::BlockedOn::word),
+            input_buffer: spelled(&record.input_buffer, core::InputBuffer::word),
+            ask: spelled(&record.ask, core::Ask::word),
+            reason: record.reason.clone(),
+            exit: record.exit.clone(),
+            pty_session: record.pty_session.clone(),
+            incarnation: record.incarnation.clone(),
+            seq: record.seq,
+            since_ms: record.since_ms,
+            written_at_ms: record.written_at_ms,
+            transitions: record.transitions,
+        }
+    }
+}
+
+fn spelled<T: Copy>(word: &Word<T>, known: impl Fn(T) -> &'static str) -> String {
+    word.spelled.as_deref().unwrap_or_else(|| known(word.value)).to_owned()
+}
+
+value! {
+    /// What a reader concludes.
+    ///
+    /// Where nothing definite can be concluded `state` is `unknown` and `reason` says why in one of the words of
+    /// `UNKNOWN_*`; `blocked_on`, `input_buffer` and `ask` are then unknown too, `since_ms` and `exit` None.
+    State {
+        /// What the harness is doing.
+        state: String,
+        /// Whom it waits for.
+        blocked_on: String,
+        /// Whether text waits in its input line.
+        input_buffer: String,
+        /// What a person is asked for.
+        ask: String,
+        /// When this began, wall clock in ms since 1970.
+        since_ms: Option<u64> = None,
+        /// How it ended.
+        exit: Option<String> = None,
+        /// The writer's reason, or why the state is unknown.
+        reason: Option<String> = None,
+        /// Evidence: the harness's name.
+        harness: Option<String> = None,
+        /// Evidence: when the record was written or last confirmed, wall clock in ms since 1970.
+        observed_at_ms: Option<u64> = None,
+        /// Evidence: the record's ownership sequence.
+        ownership_sequence: Option<u64> = None,
+        /// Evidence: how often the observation has changed.
+        transition_sequence: Option<u64> = None,
+        /// Evidence: the token of the session that wrote the record.
+        evidence_incarnation: Option<String> = None,
+        /// The instant at which this answer next changes by time alone, wall clock in ms since 1970; None where
+        /// time alone changes nothing.
+        valid_until_ms: Option<u64> = None,
+    }
+
+    /// Whether nothing definite can be concluded.
+    #[getter]
+    fn is_unknown(&self) -> bool {
+        self.state == core::State::Unknown.word()
+    }
+}
+
+impl From<core::Derived> for State {
+    fn from(derived: core::Derived) -> Self {
+        State {
+            state: derived.state.word().to_owned(),
+            blocked_on: derived.blocked_on.word().to_owned(),
+            input_buffer: derived.input_buffer.word().to_owned(),
+            ask: derived.ask.word().to_owned(),
+            since_ms: derived.since_ms,
+            exit: derived.exit,
+            reason: derived.reason.map(std::borrow::Cow::into_owned),
+            harness: derived.harness,
+            observed_at_ms: derived.observed_at_ms,
+            ownership_sequence: derived.ownership_sequence,
+            transition_sequence: derived.transition_sequence,
+            evidence_incarnation: derived.evidence_incarnation,
+            valid_until_ms: derived.valid_until_ms,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The private native module `gallivant._native`: converts, calls the core, and speaks Python's idiom.
+//!
+//! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
+//! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`host`], [`value`] (what
+//! all result objects have in common), [`harness_state`] (one file for each of the core's), [`hook_process`] (a
+//! process that serves one hook), [`testing`], [`tables`] (what the tests compare).
+
+mod call;
+mod error;
+mod harness_state;
+mod hook_process;
+mod host;
+mod tables;
+mod testing;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The native half of the package `gallivant`. Private: import from `gallivant`.
+// The interpreter's lock is kept: an abi3 module does not load into a free-threaded interpreter, so that the claim
+// to be safe without the lock could not be tested.
+#[pymodule(gil_used = true)]
+mod _native {
+    #[pymodule_export]
+    use crate::call::Cancel;
+    #[pymodule_export]
+    use crate::harness_state::{
+        Claim, CurrentOwnership, Heartbeat, HookReport, Observation, Options, OwnershipGuard,
+        ProcessIdentity, Reader, Record, Report, Session, SessionEnvironment, Snapshot, State, Tick, Writer,
+        claim, claim_wrapperless, mint_token, observe_hook,
+    };
+    #[pymodule_export]
+    use crate::hook_process::{arm_hook_deadline, serve_hook};
+    #[pymodule_export]
+    use crate::tables::{codes, version, words};
+    #[pymodule_export]
+    use crate::testing::{TestHost, panic};
+
+    // Without the module as its argument, so that the generated stub counts as complete.
+    #[pymodule_init]
+    fn init() -> pyo3::PyResult<()> {
+        crate::call::keep_panics_silent();
+        Ok(())
+    }
+}

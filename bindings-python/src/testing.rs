@@ -1,0 +1,72 @@
+//! A machine that a test controls. `gallivant/testing.py` is the public side.
+
+use gallivant_core::Host;
+use gallivant_core::testing;
+use pyo3::prelude::*;
+
+use crate::call;
+
+/// The machine itself with a test's hand on clock, chance and disk. Pass it as `host=` to whatever is tested.
+///
+/// `wall_ms` is where the wall clock stands, in ms since 1970, or None for the machine's own clock. `random` are
+/// the 64-bit values to give in turn, and then counting up from the last; empty for the machine's own chance.
+/// `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data.
+#[pyclass(frozen, subclass, module = "gallivant.testing")]
+#[derive(Debug)]
+pub(crate) struct TestHost {
+    host: testing::TestHost,
+}
+
+impl TestHost {
+    pub(crate) fn host(&self) -> Host {
+        self.host.host().clone()
+    }
+}
+
+#[pymethods]
+impl TestHost {
+    #[new]
+    #[pyo3(signature = (*, wall_ms=None, random=Vec::new(), faults_json=None))]
+    fn new(
+        py: Python<'_>,
+        wall_ms: Option<u64>,
+        random: Vec<u64>,
+        faults_json: Option<String>,
+    ) -> PyResult<Self> {
+        let made = || {
+            testing::TestHost::new(testing::TestHostOptions {
+                wall_ms,
+                random,
+                faults_json: faults_json.as_deref(),
+            })
+        };
+        call::fallible(py, made).map(|host| TestHost { host })
+    }
+
+    /// Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
+    fn set_wall_ms(&self, py: Python<'_>, wall_ms: u64) -> PyResult<()> {
+        call::infallible(py, || self.host.set_wall_ms(wall_ms))
+    }
+
+    /// Lets this much time pass on all clocks, or, where it is negative, sets the wall clock back.
+    fn advance_ms(&self, py: Python<'_>, ms: i64) -> PyResult<()> {
+        call::infallible(py, || self.host.advance_ms(ms))
+    }
+
+    /// Replaces the faults by this list, as JSON text. Operations keep their numbers.
+    fn set_faults_json(&self, py: Python<'_>, faults_json: &str) -> PyResult<()> {
+        call::fallible(py, || self.host.set_faults(faults_json))
+    }
+
+    /// The storage operations so far, a line each.
+    fn operations(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        call::infallible(py, || self.host.operations())
+    }
+}
+
+/// Has the native code panic, so that a program can test what it does about `InternalError`.
+#[pyfunction]
+#[pyo3(signature = () -> "typing.NoReturn")]
+pub(crate) fn panic(py: Python<'_>) -> PyResult<()> {
+    call::infallible(py, || panic!("as the test asked"))
+}

@@ -1,0 +1,271 @@
+"""The hook as a process: exit 0, silent, over within its deadline, whatever happens."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import gallivant
+from gallivant import words
+
+from .support import PACKAGE, SeatCase, Stopwatch, contents, environment, held_lock
+from .test_hook import payloads
+
+# The deadline, and what the machine takes to start and to reap a process beside other work.
+LIMIT = 1.0 + 0.3
+STOP = b'{"hook_event_name":"Stop"}'
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+
+# No room is left for another thread's stack.
+WITHOUT_THREADS = """
+import resource, time
+from gallivant import _native, hook
+with open("/proc/self/statm") as pages:
+    room = int(pages.read().split()[0]) * resource.getpagesize() + (1 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+hook.keep_deadline()
+time.sleep(30)
+"""
+
+
+class HookCase(SeatCase):
+    def setUp(self):
+        super().setUp()
+        self.session = gallivant.Session.start(self.seat, agent="a", harness="claude", pty_session="p")
+        self.session.writer.observe("active")
+        self.variables = self.session.to_env()
+
+    def hook(self, *arguments, payload=STOP, variables=None, **options):
+        """Runs a hook process and asserts what holds for every one."""
+        env = environment(**(self.variables if variables is None else variables))
+        command = [sys.executable, "-m", "gallivant.hook", *arguments]
+        with Stopwatch() as watch:
+            done = subprocess.run(command, input=payload, env=env, capture_output=True, timeout=30, **options)
+        self.assert_harmless(done, watch.seconds)
+
+    def assert_harmless(self, done, seconds):
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertLess(seconds, LIMIT)
+
+
+class Hooks(HookCase):
+    def test_hs_115_an_event_is_observed_and_nothing_is_printed(self):
+        self.hook("claude")
+        self.assertEqual(self.record()["state"], "idle")
+        self.assertEqual(self.log(), [])
+
+    def test_hs_115_a_payload_that_cannot_be_used_is_logged(self):
+        before = self.bytes()
+        for payload in (b"", b"garbage", b'{"hook_event_name":', b"\x00" * 100):
+            self.hook("claude", payload=payload)
+        self.assertEqual(self.bytes(), before)
+        self.assertEqual(len(self.log()), 4)
+
+    def test_hs_116_a_byte_order_mark_is_dropped(self):
+        self.hook("claude", payload=b"\xef\xbb\xbf" + STOP)
+        self.assertEqual(self.record()["state"], "idle")
+
+    def test_hs_116_a_payload_of_20_mb_is_taken_whole_and_refused(self):
+        before = self.bytes()
+        payload = b'{"hook_event_name":"Stop","text":"' + b"x" * 20_000_000 + b'"}'
+        command = [sys.executable, "-m", "gallivant.hook", "claude"]
+        with Stopwatch() as watch, subprocess.Popen(command, env=environment(**self.variables), **PIPES) as process:
+            # A harness's own write fails with a broken pipe where its hook does not read on.
+            process.stdin.write(payload)
+            process.stdin.close()
+            out, err = process.stdout.read(), process.stderr.read()
+        self.assert_harmless(subprocess.CompletedProcess(command, process.returncode, out, err), watch.seconds)
+        self.assertEqual(self.bytes(), before)
+        self.assertIn("payload-too-large", self.log()[0])
+
+    def test_hs_112_a_hook_without_identity_changes_nothing(self):
+        before = self.bytes()
+        self.hook("claude", variables={})
+        self.hook("claude", variables={words.VARIABLE_AGENT_DIR: self.seat})
+        self.assertEqual(self.bytes(), before)
+        self.assertEqual(self.log(), ["claude Stop refused identity-missing"])
+
+    def test_hs_115_bad_arguments_are_logged_where_the_directory_is_known(self):
+        before = self.bytes()
+        for arguments in ((), ("clod",), ("--help",), ("claude", "more"), ("",), ("cl\udcffude",)):
+            self.hook(*arguments)
+            self.hook(*arguments, variables={})
+        self.assertEqual(self.bytes(), before)
+        self.assertEqual(len(self.log()), 6)
+        self.assertTrue(all("reason=arguments" in entry for entry in self.log()), self.log())
+
+    def test_hs_115_variables_that_are_not_in_order_are_logged(self):
+        self.hook("claude", variables={**self.variables, words.VARIABLE_SESSION_SEQ: "1.0"})
+        self.hook("claude", variables={**self.variables, words.VARIABLE_AGENT: "\udcff"})
+        self.assertEqual(len(self.log()), 2)
+        self.assertEqual(self.record()["state"], "active")
+
+    def test_hs_115_a_directory_that_is_gone_or_not_to_be_read_is_no_failure(self):
+        self.hook("claude", variables={**self.variables, words.VARIABLE_AGENT_DIR: self.seat + "/gone/away"})
+        self.hook("claude", variables={**self.variables, words.VARIABLE_AGENT_DIR: "\udcff"})
+        with open(self.seat + ".file", "w"):
+            pass
+        self.hook("claude", variables={**self.variables, words.VARIABLE_AGENT_DIR: self.seat + ".file"})
+
+    def test_the_payload_of_codex_notify_is_the_last_argument(self):
+        self.session = gallivant.Session.start(self.seat, agent="a", harness="codex", pty_session="p")
+        self.variables = self.session.to_env()
+        self.session.writer.observe("idle", reason="interrupted")
+        before = self.bytes()
+        notify = dict(payloads("codex.headless"))["06.notify.json"].decode()
+        self.hook("codex", notify, payload=b"not looked at")
+        self.hook("codex", "notify", notify, payload=b"not looked at")
+        self.assertEqual((self.bytes(), self.log()), (before, []))
+        self.hook("codex", "not json")
+        self.assertIn("malformed-payload", self.log()[0])
+        stop = dict(payloads("codex.headless"))["05.Stop.json"]
+        self.hook("codex", payload=stop)
+        self.assertIsNone(gallivant.Reader(self.seat).read().reason)
+
+    def test_streams_that_are_closed_are_no_failure(self):
+        closed = "exec {} && exec " + f"{sys.executable} -m gallivant.hook claude"
+        for streams, state in (("<&- >&- 2>&-", "active"), (">&- 2>&-", "idle")):
+            env = environment(**self.variables)
+            done = subprocess.run(["sh", "-c", closed.format(streams)], input=STOP, env=env, capture_output=True)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+            self.assertEqual(self.record()["state"], state)
+
+    def test_a_broken_installation_is_silent_too(self):
+        with tempfile.TemporaryDirectory() as broken:
+            shutil.copytree(
+                os.path.join(PACKAGE, "gallivant"),
+                os.path.join(broken, "gallivant"),
+                ignore=shutil.ignore_patterns("_native*", "__pycache__"),
+            )
+            self.hook("claude", variables={**self.variables, "PYTHONPATH": broken})
+        self.assertEqual(self.record()["state"], "active")
+
+    def test_warnings_turned_into_errors_change_nothing(self):
+        self.hook("claude", variables={**self.variables, "PYTHONWARNINGS": "error", "PYTHONDEVMODE": "1"})
+        self.assertEqual(self.record()["state"], "idle")
+
+    def test_recorded_runs_go_through_real_hook_processes(self):
+        for harness, run in (("claude", "claude-code.headless"), ("codex", "codex.headless")):
+            session = gallivant.Session.start(self.seat, agent="a", harness=harness, pty_session="p")
+            told = []
+            for name, payload in payloads(run):
+                if ".notify." in name:
+                    self.hook(harness, payload.decode(), payload=b"", variables=session.to_env())
+                else:
+                    self.hook(harness, payload=payload, variables=session.to_env())
+                state = gallivant.Reader(self.seat).read().state
+                if not told or told[-1] != state:
+                    told.append(state)
+            self.assertEqual(told, ["ready", "active", "idle", "ended"], run)
+            self.assertEqual(self.log(), [])
+
+
+class Deadlines(HookCase):
+    """Nobody closes the pipe, lets go of the lock, or comes back."""
+
+    def start(self, command, **options):
+        return subprocess.Popen(command, env=environment(**self.variables), **PIPES, **options)
+
+    def outlive(self, command, sent=b"", **options):
+        """Starts a process whose input stays open, and asserts that it is over in time."""
+        with Stopwatch() as watch:
+            process = self.start(command, **options)
+            process.stdin.write(sent)
+            process.stdin.flush()
+            with process.stdout, process.stderr:
+                out, err = process.stdout.read(), process.stderr.read()
+            process.wait()
+        process.stdin.close()
+        self.assert_harmless(subprocess.CompletedProcess(command, process.returncode, out, err), watch.seconds)
+        return watch.seconds
+
+    def test_c_025_hs_115_a_held_lock_is_logged_within_the_deadline(self):
+        before = self.bytes()
+        with held_lock(self.seat):
+            self.hook("claude")
+        self.assertEqual(self.bytes(), before)
+        self.assertIn("HARNESS_STATE_BUSY", self.log()[0])
+
+    def test_hs_115_a_pipe_that_stays_open_ends_within_the_deadline(self):
+        self.outlive([sys.executable, "-m", "gallivant.hook", "claude"])
+        self.assertEqual(len(self.log()), 1)
+        self.assertEqual(self.record()["state"], "active")
+
+    def test_a_whole_payload_counts_although_the_pipe_stays_open(self):
+        self.outlive([sys.executable, "-m", "gallivant.hook", "claude"], STOP)
+        self.assertEqual(self.record()["state"], "idle")
+        self.assertEqual(self.log(), [])
+
+    def test_a_pipe_that_stays_open_and_a_held_lock_together_keep_the_deadline(self):
+        with held_lock(self.seat):
+            self.outlive([sys.executable, "-m", "gallivant.hook", "claude"], STOP)
+        self.assertIn("HARNESS_STATE_BUSY", self.log()[0])
+
+    def test_the_deadline_counts_from_the_processes_start(self):
+        program = f"sleep 0.5; exec {sys.executable} -m gallivant.hook claude"
+        self.outlive(["sh", "-c", program], STOP)
+        self.assertEqual(self.record()["state"], "idle")
+        program = "import time; from gallivant import hook; hook.keep_deadline(); time.sleep(30)"
+        self.outlive(["sh", "-c", f"sleep 0.6; exec {sys.executable} -c '{program}'"])
+        self.assertIn("reason=deadline", self.log()[0])
+
+    def test_hs_115_the_deadline_holds_in_native_code_that_keeps_the_interpreter(self):
+        for blocked in (
+            "import ctypes; ctypes.PyDLL(None).sleep(30)",
+            "import sys; sys.stdin.buffer.read()",
+            "import os; os.read(0, 1)",
+            "while True: pass",
+            "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); signal.sigwait({signal.SIGTERM})",
+        ):
+            with self.subTest(blocked):
+                program = f"from gallivant import hook; hook.keep_deadline(); hook.keep_deadline()\n{blocked}"
+                seconds = self.outlive([sys.executable, "-c", program])
+                self.assertGreater(seconds, 0.7)
+                self.assertIn("reason=deadline", self.log().pop())
+
+    def test_the_deadline_holds_where_the_alarm_is_blocked_or_ignored_by_whoever_started_the_process(self):
+        def block():
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+
+        def ignore():
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
+        for prepare in (None, block, ignore):
+            self.outlive([sys.executable, "-c", WITHOUT_THREADS], preexec_fn=prepare)
+            # No thread, and so no entry: it was the alarm.
+            self.assertEqual(self.log(), [])
+
+    def test_an_interrupt_ends_a_hook_with_0(self):
+        process = self.start([sys.executable, "-m", "gallivant.hook", "claude"])
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        with process.stdin, process.stdout, process.stderr:
+            out, err = process.stdout.read(), process.stderr.read()
+            self.assertEqual((process.wait(), out, err), (0, b"", b""))
+
+    def test_a_hook_that_is_done_does_not_wait_for_its_deadline(self):
+        with Stopwatch() as watch:
+            for _ in range(4):
+                self.hook("claude")
+        self.assertLess(watch.seconds / 4, 0.6)
+
+
+class Log(HookCase):
+    def test_hs_115_the_log_is_private_and_bounded(self):
+        path = os.path.join(self.seat, ".harness-state.log")
+        with open(path, "w") as log:
+            os.chmod(path, 0o600)
+            log.write("1 old entry\n" * 6000)
+        self.hook("clod")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.assertLessEqual(len(contents(path)), 64 * 1024)
+        self.assertIn("reason=arguments", self.log()[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()

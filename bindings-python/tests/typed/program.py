@@ -1,0 +1,75 @@
+"""A program as a typed user writes it. `check.sh` has mypy read it; every `ignore` is a mistake that mypy must find."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from typing_extensions import assert_type
+
+import gallivant
+from gallivant import aio, testing, words
+
+
+def write(directory: Path) -> None:
+    options = gallivant.Options(stale_ms=60_000, also_accepted_schemas=["st.harness-state.v1"])
+    with gallivant.Session.start(directory, agent="a", harness="claude", pty_session="p", options=options) as session:
+        assert_type(session, gallivant.Session)
+        assert_type(session.claim.floor_failure, "gallivant.GallivantError | None")
+        assert_type(session.to_env(), dict[str, str])
+        report = session.writer.observe(words.STATE_ACTIVE, blocked_on=words.BLOCKED_ON_HUMAN, ask=words.ASK_REVIEW)
+        assert_type(report, gallivant.Report)
+        if not report:
+            assert_type(report.refusal, "str | None")
+        session.writer.observe(gallivant.Observation("idle", reason="why"))
+        with session.writer.current_ownership() as owned:
+            assert_type(owned, "gallivant.OwnershipGuard | None")
+        assert_type(session.attach(1).liveness(), str)
+        assert_type(session.heartbeat_if_due().due_ms, "int | None")
+    writer = gallivant.Writer(str(directory), "a", "claude", "tok", sequence=1)
+    writer.observe(5)  # type: ignore[arg-type]
+    writer.observe("idle", ask=True)  # type: ignore[arg-type]
+    writer.sequence = 2  # type: ignore[misc]
+    gallivant.Writer(directory, agent="a", harness="claude")  # type: ignore[call-arg]
+    gallivant.nothing  # type: ignore[attr-defined]
+
+
+def read(directory: str) -> str | None:
+    reader = gallivant.Reader(directory)
+    state = reader.read(lambda record: record.pty_session is not None)
+    reader.read("lease")
+    reader.read(gallivant.ProcessIdentity.of(1))
+    reader.read(lambda: True)  # type: ignore[arg-type, misc]
+    reader.read(b"lease")  # type: ignore[arg-type]
+    if state is None:
+        return None
+    assert_type(state.valid_until_ms, "int | None")
+    return state.state
+
+
+def failing(directory: str) -> tuple[str, str | None, int | None]:
+    try:
+        gallivant.claim(directory, agent="a", harness="h", token="t", host=testing.TestHost(wall_ms=5))
+    except gallivant.HarnessStateBusyError as busy:
+        return busy.code, busy.reason, busy.os_error
+    except gallivant.GallivantError as error:
+        return error.remedy, error.message, None
+    return gallivant.__version__, None, None
+
+
+def hook(payload: bytes, environ: dict[str, str]) -> gallivant.HookReport:
+    gallivant.observe_hook("claude", "text", environ)  # type: ignore[arg-type]
+    return gallivant.observe_hook("claude", payload, gallivant.SessionEnvironment.from_env(environ))
+
+
+async def asynchronous(directory: Path) -> None:
+    async def probe(record: gallivant.Record) -> bool:
+        await asyncio.sleep(0)
+        return record.seq > 0
+
+    async with await aio.Session.start(directory, "a", "claude", pty_session="p") as session:
+        assert_type(await session.writer.observe("idle"), gallivant.Report)
+        async with session.writer.current_ownership() as owned:
+            assert_type(owned, "gallivant.OwnershipGuard | None")
+    assert_type(await aio.Reader(directory).read(probe), "gallivant.State | None")
+    assert_type(await aio.claim(directory, "a", "h", "t"), gallivant.Claim)
