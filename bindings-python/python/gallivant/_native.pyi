@@ -345,10 +345,10 @@ class Reader:
         `probe` says whether the session behind a live record still lives. It is `"lease"` (the session lease), a
         `ProcessIdentity`, a fixed answer (`"alive"`, `"dead"`, `"indeterminate"`), or a function that gets the `Record`
         and answers one of these words, True (alive), False (dead) or None (indeterminate). It is asked only where its
-        answer decides. A function that raises an `Exception`, or takes longer than the options' probe budget, has
-        answered `indeterminate`; `KeyboardInterrupt` and `SystemExit` pass through.
+        answer decides. A function that raises an `Exception`, answers anything else, or takes longer than the options'
+        probe budget, has answered `indeterminate`; `KeyboardInterrupt` and `SystemExit` pass through.
 
-        Raises `HarnessStateInputError` with reason `probe` for a probe or an answer that is none.
+        Raises `HarnessStateInputError` with reason `probe` for what is no probe.
         """
     def snapshot(self, /) -> Snapshot:
         """
