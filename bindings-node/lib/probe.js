@@ -46,8 +46,11 @@ function askSync(probe, record, budgetMs) {
   return within(started, budgetMs, answer)
 }
 
-/** Asks a function that answers at once or later, and stops listening when the budget is used up. */
-async function ask(probe, record, budgetMs) {
+/**
+ * Asks a function that answers at once or later, and stops listening when the budget is used up, or when the signal that
+ * `abortion` watches has fired.
+ */
+async function ask(probe, record, budgetMs, abortion) {
   const started = performance.now()
   const answer = attempt(probe, record)
   if (!isPromise(answer)) return within(started, budgetMs, answer)
@@ -57,7 +60,7 @@ async function ask(probe, record, budgetMs) {
   })
   const answered = Promise.resolve(answer).catch(() => INDETERMINATE)
   try {
-    return within(started, budgetMs, await Promise.race([answered, tooLate]))
+    return within(started, budgetMs, await abortion.or(Promise.race([answered, tooLate])))
   } finally {
     clearTimeout(timer)
   }

@@ -30,7 +30,7 @@ class ReaderCalls {
     try {
       refuseAborted(signal)
       const answer = callSync(() => snapshot.wantsProbe())
-        ? await abortion.or(ask(question, recordOf(snapshot), this.#budgetMs))
+        ? await ask(question, recordOf(snapshot), this.#budgetMs, abortion)
         : 'indeterminate'
       return deriveFrom(snapshot, undefined, answer)
     } finally {

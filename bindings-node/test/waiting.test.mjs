@@ -189,6 +189,7 @@ test('a_signal_ends_the_wait_for_a_probe', async (t) => {
   const { signal, reason } = abortedAfter(50)
   const taken = await timed(() => assert.rejects(reader.read({ signal, probe: () => new Promise(() => {}) }), reason))
   assert.ok(taken < 3000, `it took ${taken} ms`)
+  assert.ok(!process.getActiveResourcesInfo().includes('Timeout'), 'no timer is left behind')
 })
 
 test('a_call_leaves_no_listener_on_its_signal', async (t) => {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gallivant_core::harness_state as core;
 use pyo3::prelude::*;
@@ -40,13 +41,13 @@ const EXIT_OF_BLOCK: &str = "session end";
 #[derive(Debug)]
 pub(crate) struct Session {
     session: Arc<core::Session>,
-    ended: std::sync::atomic::AtomicBool,
+    ended: AtomicBool,
 }
 
 impl Session {
     fn end_with(&self, py: Python<'_>, exit: Option<&str>) -> PyResult<Report> {
         let report = call::fallible(py, || self.session.end(exit))?;
-        self.ended.store(true, std::sync::atomic::Ordering::Release);
+        self.ended.store(true, Ordering::Release);
         Report::of(py, &report)
     }
 }
@@ -152,7 +153,7 @@ impl Session {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let _ = traceback;
-        if self.ended.load(std::sync::atomic::Ordering::Acquire) {
+        if self.ended.load(Ordering::Acquire) {
             return Ok(());
         }
         let exit = if exception_type.is_none() { EXIT_OF_BLOCK } else { EXIT_OF_EXCEPTION };
