@@ -5,8 +5,8 @@
 //! for the mutex, would wait for ever.
 //!
 //! While the core waits for a lock it asks after each pause whether it is to go on. A signal handler that raises
-//! (Ctrl-C) and a [`Cancel`] both end the wait. What is asked is kept for each thread, because a call of the core runs on
-//! the thread that made it.
+//! (Ctrl-C) and a [`Cancel`] both end the wait. What is asked is kept for each thread, because a call of the core runs
+//! on the thread that made it.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -43,18 +43,26 @@ thread_local! {
 /// came to; `GALLIVANT_CANCELLED` where this thread's [`Cancel`] was set before the call began; `GALLIVANT_INTERNAL`
 /// for a panic.
 pub(crate) fn fallible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    infallible(py, work)?.map_err(|error| error::raise(py, &error))
-}
-
-/// As [`fallible`], for what has no error of its own.
-///
-/// # Errors
-/// As [`fallible`].
-pub(crate) fn infallible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     if is_set() {
         let message = "the call was cancelled before it began";
         return Err(error::raise(py, &Error::new(Code::Cancelled, message)));
     }
+    last(py, work)
+}
+
+/// As [`fallible`], for what a block does at its end: one that was cancelled tries it too, and only its wait is ended.
+///
+/// # Errors
+/// As [`fallible`], but for the cancellation before it began.
+pub(crate) fn last<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    infallible(py, work)?.map_err(|error| error::raise(py, &error))
+}
+
+/// As [`last`], for what has no error of its own: looking, which writes nothing and waits for nobody.
+///
+/// # Errors
+/// What a signal handler or a probe raised during the call; `GALLIVANT_INTERNAL` for a panic.
+pub(crate) fn infallible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     // A probe or a signal handler may call the core again, on this very thread: what the outer call has to raise is
     // put aside.
     let outer = RAISED.take();
@@ -140,7 +148,7 @@ impl Clock for InterruptibleClock {
 ///
 /// `cancel.run(function, ...)` runs a function; once `cancel.set()` was called, from any thread, a call of this
 /// library inside it that waits for a lock ends within 0.1 s with `CancelledError` and nothing written, and one that
-/// begins is refused in the same way. A call that is past its wait finishes.
+/// would write is refused in the same way when it begins. A call that is past its wait finishes.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug, Default)]
 pub(crate) struct Cancel {

@@ -39,7 +39,8 @@ class Calls(AioCase):
         self.assertEqual(writer.sequence, 1)
         self.assertEqual((writer.agent, writer.harness, writer.token), ("worker", "claude", "tok"))
         self.assertEqual((writer.pty_session, writer.directory), ("w1", self.seat))
-        report = await writer.observe("active", blocked_on="human", ask="review", input_buffer="empty", reason="r", exit="e")
+        human = {"blocked_on": "human", "ask": "review"}
+        report = await writer.observe("active", **human, input_buffer="empty", reason="r", exit="e")
         self.assertEqual(report, gallivant.Report(outcome="landed"))
         reader = aio.Reader(self.seat)
         self.assertEqual(reader.path, self.seat)

@@ -157,7 +157,8 @@ class Raised(SeatCase):
             "import sys, gallivant\n"
             "sys.stderr = sys.stdout\n"
             "try: gallivant.testing.panic()\n"
-            "except gallivant.InternalError as error: print(error.code, error.kind, 'as the test asked' in error.message)\n"
+            "except gallivant.InternalError as error:\n"
+            "    print(error.code, error.kind, 'as the test asked' in error.message)\n"
         )
         self.assertEqual(said, "GALLIVANT_INTERNAL internal True\n")
         quiet = run_python(

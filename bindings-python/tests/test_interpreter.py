@@ -152,7 +152,20 @@ class Waiting(SeatCase):
         with self.assertRaises(gallivant.CancelledError):
             cancel.run(writer.observe, "idle")
         self.assertEqual(self.bytes(), before)
+        self.assertEqual(cancel.run(gallivant.Reader(self.seat).read).reason, "claimed")
         self.assertTrue(writer.observe("idle"))
+
+    def test_a_cancelled_block_still_ends_its_session(self):
+        cancel = gallivant.Cancel()
+
+        def run():
+            with gallivant.Session.start(self.seat, agent="a", harness="h", pty_session="p") as session:
+                cancel.set()
+                session.writer.observe("idle")
+
+        with self.assertRaises(gallivant.CancelledError):
+            cancel.run(run)
+        self.assertEqual(self.record()["exit"], "error")
 
     def test_a_cancel_answers_what_the_function_answers_and_raises_what_it_raises(self):
         cancel = gallivant.Cancel()

@@ -24,7 +24,8 @@ class Sessions(SeatCase):
         self.assertEqual(session.claim.sequence, 1)
         self.assertTrue(session.holds_lease)
         writer = session.writer
-        self.assertEqual((writer.agent, writer.harness, writer.token, writer.pty_session), ("worker", "claude", "own", "w1"))
+        self.assertEqual((writer.agent, writer.harness), ("worker", "claude"))
+        self.assertEqual((writer.token, writer.pty_session), ("own", "w1"))
         self.assertEqual(writer.sequence, 1)
         self.assertTrue(writer.observe("idle"))
         self.assertEqual(gallivant.Reader(self.seat).read("lease").state, "idle")

@@ -146,9 +146,10 @@ class Arguments(SeatCase):
     def test_keywords_beside_a_whole_observation_are_refused(self):
         writer = self.claimed()
         whole = gallivant.Observation("idle")
-        for keyword in ({"blocked_on": "none"}, {"input_buffer": "empty"}, {"ask": "none"}, {"reason": ""}, {"exit": ""}):
+        refining = {"blocked_on": "none", "input_buffer": "empty", "ask": "none", "reason": "", "exit": ""}
+        for keyword, word in refining.items():
             with self.assertRaises(gallivant.HarnessStateInputError) as raised:
-                writer.observe(whole, **keyword)
+                writer.observe(whole, **{keyword: word})
             self.assertEqual(raised.exception.reason, "keywords")
         self.assertTrue(writer.observe(whole))
 

@@ -20,7 +20,7 @@ class Cancel:
 
     `cancel.run(function, ...)` runs a function; once `cancel.set()` was called, from any thread, a call of this
     library inside it that waits for a lock ends within 0.1 s with `CancelledError` and nothing written, and one that
-    begins is refused in the same way. A call that is past its wait finishes.
+    would write is refused in the same way when it begins. A call that is past its wait finishes.
     """
     def __new__(cls, /) -> Cancel: ...
     def __repr__(self, /) -> str: ...

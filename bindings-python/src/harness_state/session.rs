@@ -44,14 +44,6 @@ pub(crate) struct Session {
     ended: AtomicBool,
 }
 
-impl Session {
-    fn end_with(&self, py: Python<'_>, exit: Option<&str>) -> PyResult<Report> {
-        let report = call::fallible(py, || self.session.end(exit))?;
-        self.ended.store(true, Ordering::Release);
-        Report::of(py, &report)
-    }
-}
-
 #[pymethods]
 impl Session {
     /// Mints a token unless one is given, claims the seat in `directory`, and takes the lease. Once it has returned,
@@ -137,7 +129,9 @@ impl Session {
     /// child.
     #[pyo3(signature = (exit=None))]
     fn end(&self, py: Python<'_>, exit: Option<&str>) -> PyResult<Report> {
-        self.end_with(py, exit)
+        let report = call::fallible(py, || self.session.end(exit))?;
+        self.ended.store(true, Ordering::Release);
+        Report::of(py, &report)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -157,8 +151,11 @@ impl Session {
             return Ok(());
         }
         let exit = if exception_type.is_none() { EXIT_OF_BLOCK } else { EXIT_OF_EXCEPTION };
-        match self.end_with(py, Some(exit)) {
-            Ok(_) => Ok(()),
+        match call::last(py, || self.session.end(Some(exit))) {
+            Ok(_) => {
+                self.ended.store(true, Ordering::Release);
+                Ok(())
+            }
             Err(failed) => {
                 let raised = failed.value(py);
                 if raised.getattr("reason").is_ok_and(|reason| reason.eq("forked").unwrap_or(false)) {
