@@ -2,13 +2,11 @@
 //!
 //! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
 //! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`host`], [`value`] (what
-//! all result objects have in common), [`harness_state`] (one file for each of the core's), [`hook_process`] (a
-//! process that serves one hook), [`testing`], [`tables`] (what the tests compare).
+//! all result objects have in common), [`harness_state`] (one file for each of the core's), [`testing`], [`tables`] (what the tests compare).
 
 mod call;
 mod error;
 mod harness_state;
-mod hook_process;
 mod host;
 mod tables;
 mod testing;
@@ -27,10 +25,8 @@ mod _native {
     use crate::harness_state::{
         Claim, CurrentOwnership, Heartbeat, HookReport, Observation, Options, OwnershipGuard,
         ProcessIdentity, Reader, Record, Report, Session, SessionEnvironment, Snapshot, State, Tick, Writer,
-        claim, claim_wrapperless, mint_token, observe_hook,
+        arm_hook_deadline, claim, claim_wrapperless, mint_token, observe_hook, serve_hook,
     };
-    #[pymodule_export]
-    use crate::hook_process::{arm_hook_deadline, serve_hook};
     #[pymodule_export]
     use crate::tables::{codes, version, words};
     #[pymodule_export]

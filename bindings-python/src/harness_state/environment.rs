@@ -1,8 +1,9 @@
 //! `gallivant.SessionEnvironment`.
 
+use std::ffi::OsString;
+
 use gallivant_core::harness_state as core;
-use gallivant_core::harness_state::WriterIdentity;
-use gallivant_core::{Code, Error};
+use gallivant_core::harness_state::{SessionVariables, WriterIdentity};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -46,8 +47,8 @@ value! {
     #[pyo3(signature = (environ: "collections.abc.Mapping[str, str] | None" = None))]
     fn from_env(py: Python<'_>, environ: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
         let variables = match environ {
-            Some(environ) => Variables::of(environ)?,
-            None => Variables::of(&py.import("os")?.getattr("environ")?)?,
+            Some(environ) => variables_of(environ)?,
+            None => variables_of(&py.import("os")?.getattr("environ")?)?,
         };
         let session = call::fallible(py, || variables.session())?;
         Ok(session.map(SessionEnvironment::from))
@@ -83,54 +84,21 @@ impl From<core::SessionEnvironment> for SessionEnvironment {
     }
 }
 
-/// A session's variables as they were found, for looking at them without the interpreter.
-#[derive(Debug, Default)]
-pub(crate) struct Variables {
-    found: Vec<(&'static str, String)>,
-    /// A variable whose value is no Unicode.
-    unusable: Option<&'static str>,
-}
-
-impl Variables {
-    /// Looks the six variables up in a mapping such as `os.environ`.
-    ///
-    /// # Errors
-    /// What the mapping raises, except `KeyError`; `TypeError` for a value that is no string.
-    pub(crate) fn of(environ: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut variables = Variables::default();
-        for name in core::VARIABLES {
-            let value = match environ.get_item(name) {
-                Ok(value) => value,
-                Err(missing) if missing.is_instance_of::<PyKeyError>(environ.py()) => continue,
-                Err(raised) => return Err(raised),
-            };
-            // Bytes that are no Unicode come as lone surrogates, which have no UTF-8.
-            match value.cast::<PyString>()?.to_cow() {
-                Ok(value) => variables.found.push((name, value.into_owned())),
-                Err(_) => variables.unusable = Some(name),
-            }
+/// Looks the six variables up in a mapping such as `os.environ`.
+///
+/// # Errors
+/// What the mapping raises, except `KeyError`; `TypeError` for a value that is no string.
+pub(crate) fn variables_of(environ: &Bound<'_, PyAny>) -> PyResult<SessionVariables> {
+    let mut found = Vec::new();
+    for name in core::VARIABLES {
+        match environ.get_item(name) {
+            // Bytes that are no Unicode come as lone surrogates, and are bytes again here.
+            Ok(value) => found.push((name, value.cast::<PyString>()?.extract::<OsString>()?)),
+            Err(missing) if missing.is_instance_of::<PyKeyError>(environ.py()) => {}
+            Err(raised) => return Err(raised),
         }
-        Ok(variables)
     }
-
-    /// The agent's directory, where it is named, whether or not the other variables are in order.
-    pub(crate) fn agent_dir(&self) -> Option<&str> {
-        self.get(core::AGENT_DIR).filter(|directory| !directory.is_empty())
-    }
-
-    /// The session that they name, if they name one.
-    ///
-    /// # Errors
-    /// `HARNESS_STATE_INPUT` with reason `environment`.
-    pub(crate) fn session(&self) -> Result<Option<core::SessionEnvironment>, Error> {
-        if let Some(name) = self.unusable {
-            let message = format!("not Unicode, variable=`{name}`");
-            return Err(Error::new(Code::HarnessStateInput, message).with_reason("environment"));
-        }
-        core::SessionEnvironment::from_env(|name| self.get(name).map(str::to_owned))
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        self.found.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
-    }
+    Ok(SessionVariables::of(|name| {
+        found.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    }))
 }

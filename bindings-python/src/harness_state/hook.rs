@@ -1,15 +1,16 @@
-//! `gallivant.observe_hook`.
+//! `gallivant.observe_hook`, and what `gallivant.hook` is made of.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
+use gallivant_core::Code;
 use gallivant_core::harness_state as core;
+use gallivant_core::harness_state::HookOutcome;
 use gallivant_core::harness_state::adapters::Harness;
-use gallivant_core::harness_state::{HookOutcome, Refusal};
-use gallivant_core::{Code, Host};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use super::environment::{SessionEnvironment, Variables};
+use super::environment::{SessionEnvironment, variables_of};
 use super::options::{Options, options_of};
 use super::outcome::Report;
 use crate::error::Exception;
@@ -97,8 +98,8 @@ pub(crate) fn observe_hook(
     let (options, host) = (options_of(options), host_of(host));
     let report = match session {
         Some(Whose::Environ(environ)) => {
-            let variables = Variables::of(&environ)?;
-            call::infallible(py, || observe_for(&variables, harness, &payload, &options, &host))?
+            let variables = variables_of(&environ)?;
+            call::infallible(py, || core::observe_hook_for(&variables, harness, &payload, &options, &host))?
         }
         Some(Whose::Session(session)) => {
             let session = session.get().core();
@@ -109,32 +110,24 @@ pub(crate) fn observe_hook(
     HookReport::of(py, report)
 }
 
-/// As the core's function of this name, for the session that the variables name. What is wrong with the variables
-/// themselves is logged too, where they name a directory.
-pub(crate) fn observe_for(
-    variables: &Variables,
-    harness: Harness,
-    payload: &[u8],
-    options: &core::Options,
-    host: &Host,
-) -> core::HookReport {
-    let (report, entry) = match variables.session() {
-        Ok(session) => {
-            let report = core::observe_hook(harness, payload, session.as_ref(), options, host);
-            let missing = session.is_none().then(|| {
-                let event = report.event.as_deref().unwrap_or("-");
-                format!("{} {event} refused {}", harness.name(), Refusal::IdentityMissing.word())
-            });
-            (report, missing)
-        }
-        Err(error) => {
-            let reason = error.reason().unwrap_or("-");
-            let entry = format!("{} - failed reason={reason} {error}; {}", harness.name(), error.remedy());
-            (core::HookReport { event: None, outcome: HookOutcome::Failed(error), lossy: false }, Some(entry))
-        }
-    };
-    if let (Some(entry), Some(directory)) = (entry, variables.agent_dir()) {
-        core::note(Path::new(directory), host, &entry);
-    }
-    report
+/// Ends this process with status 0 once it is 1 s old, whatever it does then; what it could not finish is noted in
+/// `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
+#[pyfunction]
+#[pyo3(signature = (agent_dir=None))]
+pub(crate) fn arm_hook_deadline(py: Python<'_>, agent_dir: Option<PathBuf>) {
+    py.detach(|| core::keep_hook_deadline(agent_dir.as_deref()));
+}
+
+/// Serves one hook: `arguments` are those of the command line, the harness first. Reads the payload from the last
+/// argument for Codex, where there is one beside the harness, and from standard input otherwise. Prints nothing.
+#[pyfunction]
+#[pyo3(signature = (arguments, environ: "collections.abc.Mapping[str, str]"))]
+pub(crate) fn serve_hook(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    environ: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let variables = variables_of(environ)?;
+    py.detach(|| core::serve_hook(&arguments, &variables));
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Handing a session to its siblings through the environment (HS-67).
 
+use std::ffi::OsString;
+
 use super::writer::WriterIdentity;
 use crate::error::{Code, Error, Result};
 
@@ -67,6 +69,53 @@ impl SessionEnvironment {
         let pty_session = look_up(PTY_SESSION);
         let identity = WriterIdentity { agent, harness, pty_session, token };
         Ok(Some(SessionEnvironment { agent_dir, identity, sequence }))
+    }
+}
+
+/// The session's variables as a process finds them, for one that must not fail over what is wrong with them: a hook.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionVariables {
+    found: Vec<(&'static str, String)>,
+    /// A variable whose value is no Unicode.
+    unusable: Option<&'static str>,
+}
+
+impl SessionVariables {
+    /// Looks up the six variables.
+    #[must_use]
+    pub fn of(mut look_up: impl FnMut(&'static str) -> Option<OsString>) -> Self {
+        let mut variables = SessionVariables::default();
+        for name in VARIABLES {
+            match look_up(name).map(OsString::into_string) {
+                None => {}
+                Some(Ok(value)) => variables.found.push((name, value)),
+                Some(Err(_)) => variables.unusable = Some(name),
+            }
+        }
+        variables
+    }
+
+    /// The agent's directory, where it is named, whether or not the other variables are in order.
+    #[must_use]
+    pub fn agent_dir(&self) -> Option<&str> {
+        self.get(AGENT_DIR).filter(|directory| !directory.is_empty())
+    }
+
+    /// The session that they name, if they name one.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `environment` when a value is no Unicode, or as
+    /// [`SessionEnvironment::from_env`].
+    pub fn session(&self) -> Result<Option<SessionEnvironment>> {
+        if let Some(name) = self.unusable {
+            let message = format!("not Unicode, variable=`{name}`");
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("environment"));
+        }
+        SessionEnvironment::from_env(|name| self.get(name).map(str::to_owned))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.found.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::adapters::{Harness, Ignored, Resolution, interpret};
-use super::environment::SessionEnvironment;
+use super::environment::{SessionEnvironment, SessionVariables};
 use super::log;
 use super::options::Options;
 use super::writer::{Outcome, Refusal, Report, Writer};
@@ -87,6 +87,35 @@ pub fn observe_hook(
     let report = HookReport { event, outcome, lossy };
     if let Some(entry) = entry(harness, &report) {
         note(Path::new(&session.agent_dir), host, &entry);
+    }
+    report
+}
+
+/// As [`observe_hook`], for the session that a hook's variables name. What is wrong with the variables themselves is in
+/// the report, and in the log too, where they name a directory.
+#[must_use]
+pub fn observe_hook_for(
+    variables: &SessionVariables,
+    harness: Harness,
+    payload: &[u8],
+    options: &Options,
+    host: &Host,
+) -> HookReport {
+    let (report, entry) = match variables.session() {
+        Ok(Some(session)) => (observe_hook(harness, payload, Some(&session), options, host), None),
+        Ok(None) => {
+            let report = observe_hook(harness, payload, None, options, host);
+            let entry = entry(harness, &report);
+            (report, entry)
+        }
+        Err(error) => {
+            let report = HookReport { event: None, outcome: HookOutcome::Failed(error), lossy: false };
+            let entry = entry(harness, &report);
+            (report, entry)
+        }
+    };
+    if let (Some(entry), Some(directory)) = (entry, variables.agent_dir()) {
+        note(Path::new(directory), host, &entry);
     }
     report
 }

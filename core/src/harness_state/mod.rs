@@ -13,7 +13,7 @@
 //! - [`claim`], [`Writer`], [`Session`]: writing;
 //! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
 //! - [`SessionEnvironment`]: handing a session to its siblings;
-//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean.
+//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook.
 //!
 //! Watching, explaining, fleets and the extension object (sections G and H of the specification) get `explain.rs`,
 //! `fleet.rs`, `watch.rs` and `extension.rs` beside these.
@@ -24,6 +24,7 @@ mod codec;
 mod derive;
 mod environment;
 mod hook;
+mod hook_process;
 mod log;
 mod observation;
 mod options;
@@ -41,9 +42,13 @@ pub use claim::{Claim, Claimant, claim, claim_wrapperless};
 pub use codec::{MAX_RECORD_BYTES, Salvage, decode, encode, encode_keeping_unknown, salvage};
 pub use derive::{Derived, Snapshot, UnknownReason};
 pub use environment::{
-    AGENT, AGENT_DIR, HARNESS, PTY_SESSION, SESSION_SEQ, SESSION_TOKEN, SessionEnvironment, VARIABLES,
+    AGENT, AGENT_DIR, HARNESS, PTY_SESSION, SESSION_SEQ, SESSION_TOKEN, SessionEnvironment, SessionVariables,
+    VARIABLES,
 };
-pub use hook::{HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook};
+pub use hook::{
+    HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
+};
+pub use hook_process::{keep_hook_deadline, serve_hook};
 pub use log::MAX_LOG_BYTES;
 pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};
 pub use options::{Options, SCHEMA, WRAPPERLESS_PREFIX};

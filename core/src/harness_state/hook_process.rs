@@ -1,4 +1,4 @@
-//! A process that serves one hook of a harness (HS-115). `gallivant/hook.py` is the public side.
+//! A process that serves one hook of a harness (HS-115): what `gallivant-hook` and its like are made of.
 //!
 //! A harness waits for its hooks and shows what they print. So the process writes on no stream, exits 0 whatever
 //! happens, and is over within its deadline even where it is blocked in native code or the interpreter hangs: the
@@ -7,22 +7,22 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gallivant_core::Host;
-use gallivant_core::clock::{Clock, SystemClock};
-use gallivant_core::harness_state::adapters::Harness;
-use gallivant_core::harness_state::{HOOK_DEADLINE, HOOK_LOCK_WAIT, Options, note};
-use gallivant_core::json::lenient;
-use gallivant_core::process::{ProcessTable, SystemProcessTable};
-use pyo3::prelude::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::call;
-use crate::harness_state::{Variables, observe_for};
+use super::adapters::Harness;
+use super::environment::SessionVariables;
+use super::hook::{HOOK_DEADLINE, HOOK_LOCK_WAIT, note, observe_hook_for};
+use super::options::Options;
+use crate::clock::{Clock, SystemClock};
+use crate::host::Host;
+use crate::json::lenient;
+use crate::process::{ProcessTable, SystemProcessTable};
 
 /// What is left at the least, however long the interpreter took to start: enough for an observation without a wait.
 const LEAST: Duration = Duration::from_millis(100);
@@ -34,39 +34,35 @@ const AFTER_READING: Duration = HOOK_LOCK_WAIT.saturating_add(Duration::from_mil
 /// Whether the process still waits for its payload.
 static READING: AtomicBool = AtomicBool::new(true);
 
-/// Ends this process with status 0 once it is 1 s old, whatever it does then; what it could not finish is noted in
-/// `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
-#[pyfunction]
-#[pyo3(signature = (agent_dir=None))]
-pub(crate) fn arm_hook_deadline(py: Python<'_>, agent_dir: Option<PathBuf>) {
-    py.detach(|| {
-        arm(agent_dir.as_deref());
-    });
+/// Ends this process with status 0 once it is [`HOOK_DEADLINE`] old, whatever it does then; what it could not finish is
+/// noted in the log of `agent_dir`, where one is named. Takes over SIGALRM and the real-time interval timer. Cannot be
+/// undone, and only the first call does anything: for processes that serve one hook and nothing else.
+pub fn keep_hook_deadline(agent_dir: Option<&Path>) {
+    arm(agent_dir);
 }
 
-/// Serves one hook: `arguments` are those of the command line, the harness first. Reads the payload from the last
-/// argument for Codex, where there is one beside the harness, and from standard input otherwise. Prints nothing.
-#[pyfunction]
-#[pyo3(signature = (arguments, environ: "collections.abc.Mapping[str, str]"))]
-pub(crate) fn serve_hook(
-    py: Python<'_>,
-    arguments: Vec<OsString>,
-    environ: &Bound<'_, PyAny>,
-) -> PyResult<()> {
-    let variables = Variables::of(environ)?;
-    let served = call::infallible(py, || {
-        let ends_at = arm(variables.agent_dir().map(Path::new));
-        if let Err(refused) = serve(&arguments, &variables, ends_at) {
-            log(&variables, &refused);
-        }
-    });
-    // A bug: nobody sees the exception, because the process prints nothing.
-    served.inspect_err(|error| log(&variables, &format!("- - failed reason=internal {error}")))
+/// Serves one hook, in a process that does nothing else, and returns when it is done: the caller then exits 0.
+///
+/// `arguments` are those of the command line, the harness first. The payload is the last argument for Codex, where there
+/// is one beside the harness (its notify program), and standard input otherwise. Prints nothing. The deadline is kept as
+/// by [`keep_hook_deadline`]; what could not be done is in the log, where the variables name a directory.
+pub fn serve_hook(arguments: &[OsString], variables: &SessionVariables) {
+    let ends_at = arm(variables.agent_dir().map(Path::new));
+    // A bug is nobody's to see: the process prints nothing and exits 0.
+    let served = catch_unwind(AssertUnwindSafe(|| serve(arguments, variables, ends_at)));
+    let entry = match served {
+        Ok(Ok(())) => return,
+        Ok(Err(refused)) => refused,
+        Err(_) => "- - failed reason=internal a bug was caught".to_owned(),
+    };
+    if let Some(directory) = variables.agent_dir() {
+        note(Path::new(directory), &Host::system(), &entry);
+    }
 }
 
 /// # Errors
 /// What is wrong with the arguments, as the log's entry. What is wrong with anything else has been logged.
-fn serve(arguments: &[OsString], variables: &Variables, ends_at: Duration) -> Result<(), String> {
+fn serve(arguments: &[OsString], variables: &SessionVariables, ends_at: Duration) -> Result<(), String> {
     let refused = |name: &str, message: &str| {
         // The harness is still writing: a closed pipe would be an error on its side.
         read_payload(ends_at);
@@ -75,28 +71,19 @@ fn serve(arguments: &[OsString], variables: &Variables, ends_at: Duration) -> Re
     let Some((name, rest)) = arguments.split_first() else {
         return refused("-", "no harness is named");
     };
-    let name = name.to_string_lossy();
-    let harness = match Harness::parse(&name) {
+    let harness = match Harness::parse(&name.to_string_lossy()) {
         Ok(harness) => harness,
-        Err(error) => return refused("-", &format!("{error} harness=`{name}`")),
+        Err(error) => return refused("-", &error.to_string()),
     };
     let payload = match (harness, rest) {
         (_, []) => read_payload(ends_at),
         (Harness::Codex, [.., payload]) => payload.as_bytes().to_vec(),
-        (_, [unexpected, ..]) => {
-            let message = format!("one argument too many, argument=`{}`", unexpected.to_string_lossy());
-            return refused(harness.name(), &message);
-        }
+        // It may be a payload, and what that says is nobody's to log.
+        (_, [_, ..]) => return refused(harness.name(), "one argument too many"),
     };
     READING.store(false, Ordering::Relaxed);
-    observe_for(variables, harness, &payload, &Options::default(), &Host::system());
+    let _ = observe_hook_for(variables, harness, &payload, &Options::default(), &Host::system());
     Ok(())
-}
-
-fn log(variables: &Variables, entry: &str) {
-    if let Some(directory) = variables.agent_dir() {
-        note(Path::new(directory), &Host::system(), entry);
-    }
 }
 
 /// Reads standard input to its end, or until the time for it is over: a harness that leaves the pipe open has handed
