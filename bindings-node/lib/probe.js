@@ -74,8 +74,13 @@ function attempt(probe, record) {
   }
 }
 
+/** An answer that throws when it is looked at is none. */
 function isPromise(answer) {
-  return answer !== null && typeof answer === 'object' && typeof answer.then === 'function'
+  try {
+    return answer !== null && typeof answer === 'object' && typeof answer.then === 'function'
+  } catch {
+    return false
+  }
 }
 
 function within(started, budgetMs, answer) {

@@ -358,15 +358,18 @@ fn a_session_mints_claims_leases_attaches_beats_when_due_and_ends() {
 }
 
 #[test]
-fn a_floor_that_cannot_be_read_just_now_is_left_alone() {
+fn nobody_writes_over_a_floor_that_cannot_be_read_just_now() {
     let faults = r#"[{"on":"read","name":".harness-state.seq","do":"error","errno":"EIO"}]"#;
     let seat = Seat::with_faults(Some(faults));
     seat.plant(".harness-state.seq", "41\n");
-    let claimed = seat.claim("tok-a");
-    assert_eq!(claimed.floor_failure.expect("reported").code(), Code::HarnessStateIo);
-    assert!(claimed.floor_damage.is_some());
-    assert_eq!(seat.floor().as_deref(), Some("41\n"), "never lowered");
+    let claimed = claim(&seat.dir, &claimant("tok-a"), &seat.options, seat.machine.host());
+    assert_eq!(claimed.expect_err("it may remember more").code(), Code::HarnessStateIo);
+    assert_eq!(seat.names(), [".harness-state.lock", ".harness-state.seq"], "nothing was written");
     assert_eq!(seat.claim("tok-b").sequence, 42, "once it can be read it counts again");
+    seat.machine.set_faults(faults).expect("well formed");
+    seat.plant(".harness-state.seq", "50\n");
+    let error = seat.writer("tok-b", Some(42)).observe(&active()).expect_err("it may fence this writer");
+    assert_eq!(error.code(), Code::HarnessStateIo);
 }
 
 #[test]
@@ -390,4 +393,54 @@ fn a_session_is_not_started_where_its_directory_could_not_be_handed_over() {
         u8::from(!session.environment().agent_dir.starts_with('/'))
     });
     assert_eq!(handed, 0, "a hook may run in another directory");
+}
+
+#[test]
+fn hs_57_a_floor_may_be_long_and_what_can_never_be_read_counts_as_none() {
+    for floor in [format!("{}7{}", " ".repeat(5_000), "\n".repeat(5_000)), format!("{}7", "0".repeat(5_000))]
+    {
+        let seat = Seat::new();
+        seat.plant(".harness-state.seq", floor);
+        assert_eq!(seat.claim("tok-a").sequence, 8);
+    }
+    for target in [".harness-state.seq", "file/below", "nowhere"] {
+        let seat = Seat::new();
+        seat.plant("file", "x");
+        std::os::unix::fs::symlink(target, seat.path(".harness-state.seq")).expect("a link");
+        let claimed = seat.claim("tok-a");
+        assert_eq!((claimed.sequence, claimed.floor_damage.is_some()), (1, true), "{target}");
+        assert_eq!(seat.floor().as_deref(), Some("1\n"), "{target} is replaced");
+    }
+}
+
+#[test]
+fn hs_65_a_prefix_that_minted_tokens_may_have_is_refused() {
+    for prefix in ["", "1"] {
+        let mut seat = Seat::new();
+        seat.options.wrapperless_prefixes = vec![prefix.to_owned()];
+        let token = format!("{prefix}x");
+        let refused = claim_wrapperless(&seat.dir, &claimant(&token), &seat.options, seat.machine.host());
+        assert_eq!(refused.expect_err("refused").reason(), Some("wrapperless-prefix"), "{prefix:?}");
+        assert!(seat.names().is_empty());
+    }
+}
+
+#[test]
+fn hs_67_what_no_environment_holds_starts_no_session() {
+    let seat = Seat::new();
+    let new = seat.new_session();
+    for broken in [
+        NewSession { agent: String::new(), ..new.clone() },
+        NewSession { harness: String::new(), ..new.clone() },
+        NewSession { agent: "a\0b".to_owned(), ..new.clone() },
+        NewSession { pty_session: Some("\0".to_owned()), ..new.clone() },
+        NewSession { token: Some("t\0".to_owned()), ..new.clone() },
+    ] {
+        let error = Session::start(broken, &seat.options, seat.machine.host()).expect_err("refused");
+        assert_eq!((error.code(), error.reason()), (Code::HarnessStateInput, Some("environment")));
+    }
+    let empty = NewSession { token: Some(String::new()), ..new };
+    let error = Session::start(empty, &seat.options, seat.machine.host()).expect_err("refused");
+    assert_eq!(error.code(), Code::HarnessStateEmptyToken);
+    assert!(seat.names().is_empty());
 }

@@ -158,3 +158,12 @@ fn hs_115_no_umask_takes_the_log_from_its_owner() {
     assert_eq!(status, 0);
     assert_eq!(seat.mode(".harness-state.log"), 0o600);
 }
+
+#[test]
+fn hs_115_an_unknown_events_own_name_is_not_logged() {
+    let seat = Seat::new();
+    let session = session(&seat);
+    hook(&seat, Some(&session), "{\"hook_event_name\":\"secret-name\",\"source\":\"\\ud800\"}");
+    let log = seat.text(".harness-state.log").expect("it was lossy");
+    assert!(log.contains("claude - lossy") && !log.contains("secret"), "{log}");
+}

@@ -399,3 +399,35 @@ fn a_vanished_directory_is_created_again_and_a_read_only_one_is_an_error() {
     let shared = Arc::new(seat);
     assert_eq!(shared.names(), ["harness-state"]);
 }
+
+#[test]
+fn hs_24_a_forked_child_is_not_stopped_by_a_thread_that_it_does_not_have() {
+    let seat = Seat::new();
+    let writer = seat.owner("tok-a");
+    observe(&writer, &active());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    writer.interrupt();
+                    let _ = writer.sequence();
+                }
+            });
+        }
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let mut forks = 0;
+        while forks < 300 && Instant::now() < deadline {
+            // An alarm ends a child that waits for ever, which the parent sees as a signal.
+            let adopted = in_forked_child(|| {
+                // SAFETY: the alarm of the forked child only.
+                unsafe { libc::alarm(5) };
+                u8::from(writer.sequence() != Some(1))
+            });
+            assert_eq!(adopted, 0);
+            forks += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(forks > 20, "only {forks} forks");
+    });
+}

@@ -425,3 +425,29 @@ fn hs_94_process_identity_is_pid_start_boot_and_namespace() {
     let init = SystemProcessTable.identify(1).expect("pid 1 runs");
     assert_eq!(judge(init), Liveness::Alive);
 }
+
+#[test]
+fn hs_71_a_directory_that_may_only_be_searched_can_be_read_from() {
+    let seat = Seat::new();
+    seat.plant("harness-state", line(&[]));
+    let mode = |mode| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&seat.dir, permissions).expect("chmod");
+    };
+    mode(0o111);
+    std::fs::set_permissions(seat.root(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("chmod");
+    std::fs::set_permissions(seat.path("harness-state"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .expect("chmod");
+    let status = crate::support::in_forked_child(|| {
+        if rustix::process::geteuid().is_root() {
+            // SAFETY: another user in the forked child only; root may list everything.
+            let dropped =
+                unsafe { libc::setgroups(0, std::ptr::null()) + libc::setgid(65534) + libc::setuid(65534) };
+            assert_eq!(dropped, 0);
+        }
+        u8::from(seat.reads().0 != State::Active)
+    });
+    mode(0o755);
+    assert_eq!(status, 0);
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::codec;
 use super::options::Options;
 use super::ownership::raise_floor;
-use super::seat::{CONTEXT, CONTEXT_LOCK, Floor, LOCK, RECORD, STAGED_FLOOR, STAGED_RECORD, Seat, Stored};
+use super::seat::{CONTEXT, CONTEXT_LOCK, LOCK, RECORD, STAGED_FLOOR, STAGED_RECORD, Seat, Stored};
 use super::token::refuse_empty;
 use super::transition::{self, Circumstances};
 use super::writer::{WriterIdentity, prior_of, publish_record};
@@ -95,7 +95,7 @@ pub fn claim_wrapperless(
 
 fn claim_over(seat: &Seat, lock: &LockGuard, stored: &Stored, claimant: &Claimant) -> Result<Claim> {
     let directory = &**lock.directory();
-    let (floor, _) = Floor::read(directory);
+    let (floor, _) = seat.floor(directory)?;
     let now_ms = seat.host.clock.wall_ms();
     let at = Circumstances { prior: prior_of(stored), floor: floor.value, now_ms, options: &seat.options };
     let Some(record) = transition::claim(at, &claimant.agent, &claimant.harness, &claimant.token) else {

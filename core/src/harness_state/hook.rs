@@ -154,7 +154,8 @@ fn observe_effect(
 
 /// The log's entry, for what an operator may have to look into.
 fn entry(harness: Harness, report: &HookReport) -> Option<String> {
-    let event = report.event.as_deref().unwrap_or("-");
+    // What an unknown event calls itself is the payload's text, and nobody's to log.
+    let event = report.event.as_deref().filter(|event| harness.documents(event)).unwrap_or("-");
     let name = harness.name();
     match &report.outcome {
         HookOutcome::Failed(error) => {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::{Code, Error, Result};
+
 /// The spelling that existing deployments write and read.
 pub const SCHEMA: &str = "st2.harness-state.v1";
 /// The prefix of the tokens of sessions that no wrapper launched.
@@ -25,7 +27,7 @@ pub struct Options {
     /// How long a call waits for the lock. Default 10 seconds (HS-21).
     pub lock_wait: Duration,
     /// Tokens with one of these prefixes may claim, and be claimed from, without a wrapper. Default
-    /// [`WRAPPERLESS_PREFIX`].
+    /// [`WRAPPERLESS_PREFIX`]. None is empty or begins with a digit.
     pub wrapperless_prefixes: Vec<String>,
     /// A probe that takes longer than this has answered nothing. Default 100 ms: ten times what reading the
     /// process table takes on a loaded machine.
@@ -48,6 +50,18 @@ impl Default for Options {
 }
 
 impl Options {
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `wrapperless-prefix` for a prefix that every token has, or that a minted one
+    /// may have: minted tokens begin with a digit.
+    pub(crate) fn validate(&self) -> Result<()> {
+        let is_minted = |prefix: &String| prefix.starts_with(|first: char| first.is_ascii_digit());
+        if self.wrapperless_prefixes.iter().any(|prefix| prefix.is_empty() || is_minted(prefix)) {
+            let message = "a wrapperless prefix is empty, or begins with a digit as minted tokens do";
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("wrapperless-prefix"));
+        }
+        Ok(())
+    }
+
     /// Whether records of this schema are understood.
     #[must_use]
     pub fn accepts(&self, schema: &str) -> bool {

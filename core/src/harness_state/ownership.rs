@@ -6,8 +6,7 @@ use crate::storage::{Directory, Durability, LockGuard, Replacement, publish};
 
 use super::seat::{FLOOR, Floor, STAGED_FLOOR};
 
-/// Raises the floor to `sequence`, durably, if it stands lower. `found` was read under the lock that is held. It is
-/// never lowered: what may remember a higher sequence and could not be read is left alone.
+/// Raises the floor to `sequence`, durably, if it stands lower. `found` was read under the lock that is held.
 pub(crate) fn raise_floor(
     directory: &dyn Directory,
     found: &Floor,
@@ -16,10 +15,6 @@ pub(crate) fn raise_floor(
 ) -> Result<()> {
     if sequence <= found.value {
         return Ok(());
-    }
-    if found.may_remember {
-        let message = format!("the sequence floor could not be read and was left alone, file=`{FLOOR}`");
-        return Err(Error::new(Code::HarnessStateIo, message));
     }
     let bytes = format!("{sequence}\n");
     let replacement = Replacement {

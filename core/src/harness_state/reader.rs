@@ -71,14 +71,14 @@ impl Reader {
 
     /// The agent's directory, and the record's name in it.
     pub(crate) fn locate(&self) -> io::Result<(Arc<dyn Directory>, String)> {
-        match self.host.files.open(&self.path) {
+        match self.host.files.open_to_read(&self.path) {
             Ok(directory) => Ok((directory, RECORD.to_owned())),
             // Not a directory, or missing, or a link to nothing: then the path is the record's own, and what stands
             // there is for the read to tell.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::NotFound) => {
                 let name = self.path.file_name().and_then(|name| name.to_str()).ok_or(error)?;
                 let parent = self.path.parent().unwrap_or(&self.path);
-                Ok((self.host.files.open(parent)?, name.to_owned()))
+                Ok((self.host.files.open_to_read(parent)?, name.to_owned()))
             }
             Err(error) => Err(error),
         }

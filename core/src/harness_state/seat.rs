@@ -29,8 +29,8 @@ pub(crate) const CONTEXT_LOCK: &str = ".harness-context.lock";
 pub(crate) const STAGED_RECORD: &str = ".harness-state.tmp-";
 pub(crate) const STAGED_FLOOR: &str = ".harness-state.seq.tmp-";
 
-/// A floor is at most twenty digits; what is longer than this is none.
-const MAX_FLOOR_BYTES: u64 = 4096;
+/// White space and leading zeros are allowed without a limit, so a floor is read as far as a record is.
+const MAX_FLOOR_BYTES: u64 = MAX_RECORD_BYTES;
 
 /// A stored file, as HS-18 tells them apart.
 #[derive(Debug)]
@@ -96,24 +96,21 @@ pub(crate) struct Floor {
     pub(crate) damage: Option<String>,
     /// Nothing stands there: nobody has claimed the seat, or written durably into its directory, yet.
     pub(crate) absent: bool,
-    /// The machine could not read what stands there just now. It may remember a higher sequence than anything that
-    /// could be written over it, so it is left alone.
-    pub(crate) may_remember: bool,
 }
 
 impl Floor {
-    pub(crate) fn read(directory: &dyn Directory) -> (Floor, Option<OpenFile>) {
+    /// # Errors
+    /// The machine cannot read what stands there just now. It may remember a higher sequence than anything that could
+    /// be written, so that nobody may write as if it remembered none.
+    pub(crate) fn read(directory: &dyn Directory) -> io::Result<(Floor, Option<OpenFile>)> {
         let mut bytes = Vec::new();
         match directory.read(FLOOR, MAX_FLOOR_BYTES, &mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (Floor { absent: true, ..Floor::none() }, None)
+                Ok((Floor { absent: true, ..Floor::none() }, None))
             }
-            Err(error) => {
-                let lasting =
-                    error.raw_os_error().is_none() || error.kind() == io::ErrorKind::PermissionDenied;
-                (Floor { may_remember: !lasting, ..Floor::damaged(error.to_string()) }, None)
-            }
-            Ok(file) => (Floor::parse(&bytes, file.oversized), Some(file)),
+            Err(error) if is_passing(&error) => Err(error),
+            Err(error) => Ok((Floor::damaged(error.to_string()), None)),
+            Ok(file) => Ok((Floor::parse(&bytes, file.oversized), Some(file))),
         }
     }
 
@@ -127,12 +124,29 @@ impl Floor {
     }
 
     fn none() -> Floor {
-        Floor { value: 0, damage: None, absent: false, may_remember: false }
+        Floor { value: 0, damage: None, absent: false }
     }
 
     fn damaged(damage: String) -> Floor {
         Floor { damage: Some(damage), ..Floor::none() }
     }
+}
+
+/// Whether a failure says something about the machine at this moment and nothing about what stands at the name.
+fn is_passing(error: &io::Error) -> bool {
+    const PASSING: [i32; 10] = [
+        libc::EIO,
+        libc::EMFILE,
+        libc::ENFILE,
+        libc::ENOMEM,
+        libc::EINTR,
+        libc::EAGAIN,
+        libc::ESTALE,
+        libc::ETIMEDOUT,
+        libc::EBUSY,
+        libc::ENOLCK,
+    ];
+    error.raw_os_error().is_some_and(|errno| PASSING.contains(&errno))
 }
 
 /// An agent's directory by its path, which need not exist yet.
@@ -145,12 +159,13 @@ pub(crate) struct Seat {
 
 impl Seat {
     /// # Errors
-    /// `HARNESS_STATE_INPUT` with reason `path` for the empty path.
+    /// `HARNESS_STATE_INPUT` with reason `path` for the empty path; as [`Options::validate`].
     pub(crate) fn new(path: &Path, host: &Host, options: &Options) -> Result<Self> {
         let path = host.files.absolute(path).map_err(|error| {
             let message = format!("the directory's path cannot be used, path=`{}`", path.display());
             Error::new(Code::HarnessStateInput, message).with_reason("path").with_source(error)
         })?;
+        options.validate()?;
         Ok(Seat { path, host: host.clone(), options: Arc::new(options.clone()) })
     }
 
@@ -183,6 +198,11 @@ impl Seat {
             }
             LockError::Io(error) => self.io("lock", error),
         })
+    }
+
+    /// Reads the floor under the lock.
+    pub(crate) fn floor(&self, directory: &dyn Directory) -> Result<(Floor, Option<OpenFile>)> {
+        Floor::read(directory).map_err(|error| self.io("read the sequence floor in", error))
     }
 
     /// Makes the directory's own name durable, where nobody has done so yet: whoever writes the first floor does,

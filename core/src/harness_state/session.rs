@@ -94,8 +94,8 @@ impl Session {
     /// are durable, and the lease is held if [`Session::holds_lease`] says so.
     ///
     /// # Errors
-    /// As [`claim`]; `HARNESS_STATE_INPUT` with reason `path` for a directory whose path is not UTF-8, because the
-    /// environment could not hand it over.
+    /// As [`claim`]; `HARNESS_STATE_INPUT` for what the environment could not hand over: with reason `path` a directory
+    /// whose path is not UTF-8, with reason `environment` an empty agent or harness and a zero byte in any of them.
     pub fn start(new: NewSession, options: &Options, host: &Host) -> Result<Self> {
         let agent_dir =
             host.files.absolute(&new.directory).ok().and_then(|path| path.to_str().map(str::to_owned));
@@ -106,6 +106,7 @@ impl Session {
             return Err(Error::new(Code::HarnessStateInput, message).with_reason("path"));
         };
         let token = new.token.unwrap_or_else(|| mint_token(host));
+        refuse_what_no_environment_holds(&[&agent_dir, &new.agent, &new.harness, &token], &new.pty_session)?;
         let claimant = Claimant { agent: new.agent, harness: new.harness, token };
         let claim = claim(&new.directory, &claimant, options, host)?;
         let identity = claimant.writer_identity(new.pty_session);
@@ -282,4 +283,16 @@ impl Session {
         let record = snapshot.record()?;
         (record.incarnation == self.writer.identity().token).then_some(record.written_at_ms)
     }
+}
+
+/// Checked before the claim: the hooks of a session that cannot be handed over would be nobody's.
+fn refuse_what_no_environment_holds(required: &[&str], pty_session: &Option<String>) -> Result<()> {
+    // An empty token has an error of its own.
+    let is_empty = required[..3].iter().any(|value| value.is_empty());
+    let mut values = required.iter().copied().chain(pty_session.as_deref());
+    if is_empty || values.any(|value| value.contains('\0')) {
+        let message = "agent and harness must not be empty, and no part of a session may hold a zero byte";
+        return Err(Error::new(Code::HarnessStateInput, message).with_reason("environment"));
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use super::codec::{self, MAX_RECORD_BYTES};
 use super::observation::Observation;
@@ -17,7 +17,7 @@ use super::token::refuse_empty;
 use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{Directory, Durability, Metadata, OpenFile, Replacement, publish};
+use crate::storage::{Directory, Durability, ForkSafe, Metadata, OpenFile, Replacement, publish};
 
 /// Who writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,10 +166,10 @@ impl Report {
 pub struct Writer {
     seat: Seat,
     identity: WriterIdentity,
-    memory: Mutex<Memory>,
+    memory: ForkSafe<Memory>,
 }
 
-/// All that outlives a call.
+/// All that outlives a call. A forked child begins again with what was adopted.
 #[derive(Debug, Default)]
 struct Memory {
     sequence: Option<u64>,
@@ -199,6 +199,8 @@ struct JudgedFloor {
 
 /// A file changed within the clock tick of the file system in which it was read looks unchanged.
 const SETTLED_AFTER_NS: i128 = 20_000_000;
+/// The same where the file system keeps whole seconds, or, as FAT does, every other one.
+const SETTLED_AFTER_COARSE_NS: i128 = 2_000_000_000;
 
 impl Writer {
     /// Opens a writer on an agent's directory, which need not exist yet. Touches no file.
@@ -216,12 +218,8 @@ impl Writer {
         host: &Host,
     ) -> Result<Self> {
         refuse_empty(&identity.token)?;
-        let memory = Memory { sequence, ..Memory::default() };
-        Ok(Writer {
-            seat: Seat::new(directory.as_ref(), host, options)?,
-            identity,
-            memory: Mutex::new(memory),
-        })
+        let memory = ForkSafe::new(move || Memory { sequence, ..Memory::default() });
+        Ok(Writer { seat: Seat::new(directory.as_ref(), host, options)?, identity, memory })
     }
 
     /// Who writes.
@@ -305,7 +303,8 @@ impl Writer {
     /// it stood, unknown members included. Not synced. Where there is nothing to renew it is quiet.
     ///
     /// # Errors
-    /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO` with nothing written.
+    /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`, and `_INPUT` with reason `too-large` for a record at its largest whose
+    /// stamp grew by a digit; nothing is written.
     pub fn heartbeat(&self) -> Result<Heartbeat> {
         match self.seat.host.files.open(&self.seat.path) {
             Ok(_) => {}
@@ -318,7 +317,7 @@ impl Writer {
         let lock = self.seat.lock()?;
         let directory = &**lock.directory();
         let stored = Stored::read(directory, RECORD);
-        let floor = self.floor(directory);
+        let floor = self.floor(directory)?;
         let at = self.circumstances(&stored, floor.value);
         let next = match transition::heartbeat(at, &self.identity.token, self.sequence()) {
             Ok(next) => next,
@@ -351,7 +350,7 @@ impl Writer {
         }
         let lock = self.seat.lock()?;
         let stored = Stored::read(&**lock.directory(), RECORD);
-        let floor = self.floor(&**lock.directory());
+        let floor = self.floor(&**lock.directory())?;
         let own = stored.record().filter(|record| {
             let sequence = self.sequence().unwrap_or(record.seq);
             self.seat.options.accepts(&record.schema)
@@ -363,7 +362,7 @@ impl Writer {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 
     /// `given` is validated before anything is touched; `choose` is asked under the lock where nothing is given.
@@ -397,7 +396,7 @@ impl Writer {
                 &chosen
             }
         };
-        let floor = self.floor(directory);
+        let floor = self.floor(directory)?;
         let at = self.circumstances(&stored, floor.value);
         let (sequence, interrupts, interrupted) = {
             let memory = self.memory();
@@ -481,23 +480,25 @@ impl Writer {
     }
 
     /// The floor, read again only when its file has changed since it was last judged (HS-38).
-    fn floor(&self, directory: &dyn Directory) -> Floor {
+    fn floor(&self, directory: &dyn Directory) -> Result<Floor> {
         let now = directory.metadata(FLOOR);
         if let Some(judged) = &self.memory().floor {
             match (&judged.file, &now) {
-                (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => return judged.floor.clone(),
+                (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(judged.floor.clone());
+                }
                 (Some(file), Ok(now)) if is_unchanged(file, judged.read_at_ms, now) => {
-                    return judged.floor.clone();
+                    return Ok(judged.floor.clone());
                 }
                 _ => {}
             }
         }
         let read_at_ms = self.seat.host.clock.wall_ms();
-        let (floor, file) = Floor::read(directory);
+        let (floor, file) = self.seat.floor(directory)?;
         // What leaves no file to compare is read again each time.
         let comparable = file.as_ref().map_or(floor.damage.is_none(), |file| !file.through_link);
         self.memory().floor = comparable.then(|| JudgedFloor { floor: floor.clone(), file, read_at_ms });
-        floor
+        Ok(floor)
     }
 
     fn circumstances<'a>(&'a self, stored: &'a Stored, floor: u64) -> Circumstances<'a> {
@@ -553,6 +554,9 @@ pub(crate) fn publish_record(
 /// Whether a name still stands for the very bytes that were read: the same file, unchanged, and not changed again
 /// within the clock tick of its last reading.
 fn is_unchanged(file: &OpenFile, read_at_ms: u64, now: &Metadata) -> bool {
-    let settled = i128::from(read_at_ms) * 1_000_000 - file.metadata.changed_ns > SETTLED_AFTER_NS;
+    let changed_ns = file.metadata.changed_ns;
+    let is_coarse = changed_ns % 1_000_000_000 == 0;
+    let rest = if is_coarse { SETTLED_AFTER_COARSE_NS } else { SETTLED_AFTER_NS };
+    let settled = i128::from(read_at_ms) * 1_000_000 - changed_ns > rest;
     settled && file.metadata == *now
 }

@@ -16,6 +16,15 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Not found, not a directory, not permitted, as the system says it.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>>;
 
+    /// As [`FileSystem::open`], for reading files by their names alone: enough where a directory may be searched and
+    /// not listed. Such a directory cannot be listed or synced.
+    ///
+    /// # Errors
+    /// As [`FileSystem::open`].
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        self.open(path)
+    }
+
     /// The same path from the root, so that it means the same when the process changes its working directory and in
     /// every process that it is handed to. Touches no disk and resolves no link.
     ///

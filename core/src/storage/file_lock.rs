@@ -16,6 +16,8 @@ use crate::clock::Clock;
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 /// The longest pause, so that a waiter notices a release soon whatever the wait.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// A short wait has shorter pauses: whoever may try only a few times loses against those who come anew.
+const LEAST_TRIES: u32 = 50;
 
 /// Why a lock was not taken. Nothing was written.
 #[derive(Debug)]
@@ -69,6 +71,7 @@ pub fn acquire(
 ) -> Result<LockGuard, LockError> {
     let deadline = clock.awake().saturating_add(wait);
     let mut pause = FIRST_PAUSE;
+    let longest = (wait / LEAST_TRIES).clamp(FIRST_PAUSE, LONGEST_PAUSE);
     let mut file = directory.open_lock(name).map_err(LockError::Io)?;
     loop {
         match file.try_lock(Sharing::Exclusive) {
@@ -91,7 +94,7 @@ pub fn acquire(
                 if clock.is_cancelled() {
                     return Err(LockError::Cancelled);
                 }
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(longest);
             }
             Err(error) if has_no_locks(&error) => return Err(LockError::DoesNotExclude),
             Err(error) => return Err(LockError::Io(error)),

@@ -11,7 +11,7 @@
 use std::cell::UnsafeCell;
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use super::directory::FileIdentity;
@@ -47,6 +47,62 @@ pub(super) fn remember_proven(directory: FileIdentity) {
 /// Counts the forks between the first process that used the library and this one. Takes no mutex.
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
+}
+
+/// A value behind a mutex that a forked child does not find locked by a thread which it does not have: there the value
+/// is made anew.
+pub(crate) struct ForkSafe<T> {
+    slot: AtomicPtr<Slot<T>>,
+    renew: Box<dyn Fn() -> T + Send + Sync>,
+}
+
+struct Slot<T> {
+    generation: u64,
+    value: Mutex<T>,
+}
+
+impl<T> ForkSafe<T> {
+    /// A value, and how to make it again.
+    pub(crate) fn new(renew: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        // Registered before anything can be locked, so that every fork is counted.
+        install_handlers();
+        let renew = Box::new(renew);
+        let slot = Slot { generation: generation(), value: Mutex::new(renew()) };
+        ForkSafe { slot: AtomicPtr::new(Box::into_raw(Box::new(slot))), renew }
+    }
+
+    /// Locks the value of this process.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        loop {
+            let current = self.slot.load(Ordering::Acquire);
+            // SAFETY: a slot is freed by `drop` only, which nobody can call while `self` is borrowed.
+            let slot = unsafe { &*current };
+            if slot.generation == generation() {
+                return slot.value.lock().unwrap_or_else(PoisonError::into_inner);
+            }
+            let renewed = Slot { generation: generation(), value: Mutex::new((self.renew)()) };
+            let renewed = Box::into_raw(Box::new(renewed));
+            let exchanged = self.slot.compare_exchange(current, renewed, Ordering::AcqRel, Ordering::Acquire);
+            if exchanged.is_err() {
+                // SAFETY: nobody else has seen it. The slot that was replaced otherwise is never freed: its mutex may
+                // be locked for ever.
+                drop(unsafe { Box::from_raw(renewed) });
+            }
+        }
+    }
+}
+
+impl<T> Drop for ForkSafe<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from a box, and `&mut self` says that nobody borrows it.
+        drop(unsafe { Box::from_raw(*self.slot.get_mut()) });
+    }
+}
+
+impl<T> std::fmt::Debug for ForkSafe<T> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ForkSafe").finish_non_exhaustive()
+    }
 }
 
 fn install_handlers() {

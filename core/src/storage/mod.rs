@@ -19,6 +19,6 @@ pub use directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
 pub use file_lock::{LockError, LockGuard, acquire, is_released};
-pub(crate) use fork::generation as fork_generation;
+pub(crate) use fork::{ForkSafe, generation as fork_generation};
 pub use os_directory::OsFileSystem;
 pub use replace::{Durability, Replacement, publish, sweep_abandoned};

@@ -32,6 +32,16 @@ impl FileSystem for OsFileSystem {
         Ok(Arc::new(OsDirectory::open(path)?))
     }
 
+    #[cfg(target_os = "linux")]
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        match OsDirectory::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Ok(Arc::new(OsDirectory::open_with(path, OFlags::PATH)?))
+            }
+            opened => Ok(Arc::new(opened?)),
+        }
+    }
+
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
         std::path::absolute(path)
     }
@@ -56,7 +66,11 @@ struct OsDirectory {
 
 impl OsDirectory {
     fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        OsDirectory::open_with(path, OFlags::RDONLY)
+    }
+
+    fn open_with(path: &Path, access: OFlags) -> io::Result<Self> {
+        let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::open(path, flags, Mode::empty()))?;
         let identity = metadata_of(&fs::fstat(&fd)?).identity;
         Ok(OsDirectory { fd, identity })
@@ -136,13 +150,15 @@ impl Directory for OsDirectory {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
         let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, PRIVATE))?;
-        let found = metadata_of(&fs::fstat(&fd)?);
-        if found.file_type != FileType::Regular {
+        if metadata_of(&fs::fstat(&fd)?).file_type != FileType::Regular {
             return Err(io::Error::other("what stands there is not a regular file"));
         }
-        if found.size == 0 {
-            // It may be this call that created it.
-            grant_private_mode(&fd)?;
+        // It may be this call that created it, or somebody else who let everybody read it. Where it belongs to
+        // another user it is left as it is.
+        if let Err(error) = grant_private_mode(&fd)
+            && error.kind() != io::ErrorKind::PermissionDenied
+        {
+            return Err(error);
         }
         write_all(&fd, bytes)?;
         Ok(metadata_of(&fs::fstat(&fd)?).size)

@@ -47,7 +47,14 @@ pub struct Replacement<'a> {
 /// and what was displaced stands under the staged name.
 pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>, host: &Host) -> io::Result<()> {
     let staged = staged_name(replacement.staged_prefix, host);
-    let mut file = directory.create(&staged)?;
+    let mut file = match directory.create(&staged) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            // A network file system may report a failure after the effect; nobody else uses the name.
+            let _ = directory.remove(&staged);
+            return Err(error);
+        }
+        created => created?,
+    };
     let durable = replacement.durability == Durability::Durable;
     let filled = file.write_all(replacement.bytes).and_then(|()| if durable { file.sync() } else { Ok(()) });
     drop(file);

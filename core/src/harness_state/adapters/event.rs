@@ -88,6 +88,12 @@ impl Harness {
         self.adapter().names[0]
     }
 
+    /// Whether the harness documents an event of this name: then the name is not the payload's own words.
+    #[must_use]
+    pub fn documents(self, event: &str) -> bool {
+        self.adapter().kinds.iter().flat_map(|kind| kind.rows).any(|row| row.event == event)
+    }
+
     pub(super) fn adapter(self) -> &'static Adapter {
         match self {
             Harness::Claude => &claude::ADAPTER,

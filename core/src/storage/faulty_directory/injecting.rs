@@ -181,6 +181,13 @@ impl FileSystem for InjectingFileSystem {
         Ok(self.directory(inner, &name))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        let name = path.to_string_lossy();
+        let request = Request::new(OperationKind::Open, &name).named(&name);
+        let inner = self.ledger.perform(&request, || self.inner.open_to_read(path))?;
+        Ok(self.directory(inner, &name))
+    }
+
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
         self.inner.absolute(path)
     }
