@@ -2,7 +2,8 @@
 
 The payload comes from standard input; for the notify program of Codex from the last argument. The session comes from
 the environment that `Session.to_env` gave the harness. The process exits 0, prints nothing, and is over 1 s after it
-was started at the latest, whatever happens; what it could not do is in `.harness-state.log` in the agent's directory.
+was started; where the machine is so loaded that the interpreter took longer than that to start, 0.1 s after it has.
+What it could not do is in `.harness-state.log` in the agent's directory.
 """
 
 from __future__ import annotations

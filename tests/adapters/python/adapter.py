@@ -162,6 +162,9 @@ def main() -> None:
                 answer = {"ok": True, **operation(request)}
             except gallivant.GallivantError as error:
                 answer = {"ok": False, "error": _word(error)}
+            except (UnicodeEncodeError, OverflowError):
+                # Python's own words for arguments that are no Unicode, or no integer of 64 bits.
+                answer = {"ok": False, "error": "input"}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
