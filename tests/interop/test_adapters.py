@@ -39,6 +39,14 @@ class Adapters(unittest.TestCase):
                 self.assertEqual(passed + skipped, VECTORS)
                 self.assertLessEqual(skipped, 1 if os.geteuid() == 0 else 0)
 
+    def test_every_language_with_the_further_vectors(self):
+        folder = os.path.join(ROOT, "tests/vectors/harness-state-extra")
+        for language in LANGUAGES:
+            with self.subTest(language):
+                done = run(["--vectors", folder, "--", RUN, language])
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertGreater(figures(done)[0], 40, done.stdout)
+
     @unittest.skipUnless(os.geteuid() == 0, "another user is run as already")
     def test_what_root_skips_runs_as_another_user(self):
         # Root's own interpreter may stand where nobody else can reach it.

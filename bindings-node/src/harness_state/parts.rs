@@ -30,17 +30,21 @@ pub struct ObservationParts {
     pub exit: Option<String>,
 }
 
-impl From<ObservationParts> for Observation {
-    fn from(parts: ObservationParts) -> Self {
-        let plain = Observation::new(State::from_word(&parts.state));
-        Observation {
-            blocked_on: parts.blocked_on.map_or(plain.blocked_on, |word| BlockedOn::from_word(&word)),
-            input_buffer: parts.input_buffer.map_or(plain.input_buffer, |word| InputBuffer::from_word(&word)),
-            ask: parts.ask.map_or(plain.ask, |word| Ask::from_word(&word)),
-            reason: parts.reason,
-            exit: parts.exit,
-            ..plain
+impl TryFrom<ObservationParts> for Observation {
+    type Error = Error;
+
+    fn try_from(parts: ObservationParts) -> Result<Self> {
+        let mut observation = Observation::new(State::parse("state", &parts.state)?);
+        if let Some(word) = parts.blocked_on {
+            observation.blocked_on = BlockedOn::parse("blockedOn", &word)?;
         }
+        if let Some(word) = parts.input_buffer {
+            observation.input_buffer = InputBuffer::parse("inputBuffer", &word)?;
+        }
+        if let Some(word) = parts.ask {
+            observation.ask = Ask::parse("ask", &word)?;
+        }
+        Ok(Observation { reason: parts.reason, exit: parts.exit, ..observation })
     }
 }
 

@@ -112,13 +112,13 @@ impl NativeWriter {
     /// One try of an observation.
     #[napi(catch_unwind)]
     pub fn observe_async(&self, seen: ObservationParts, wait: &NativeWait) -> Promised<ReportParts> {
-        self.promise(wait, move |writer| Ok(writer.observe(&Observation::from(seen))?.into()))
+        self.promise(wait, move |writer| Ok(writer.observe(&Observation::try_from(seen)?)?.into()))
     }
 
     /// An observation on the calling thread.
     #[napi(catch_unwind)]
     pub fn observe_sync(&self, seen: ObservationParts) -> Answer<ReportParts> {
-        self.answer(|writer| Ok(writer.observe(&Observation::from(seen))?.into()))
+        self.answer(|writer| Ok(writer.observe(&Observation::try_from(seen)?)?.into()))
     }
 
     /// One try of an observation that leaves the session's own ending alone.
@@ -128,13 +128,15 @@ impl NativeWriter {
         seen: ObservationParts,
         wait: &NativeWait,
     ) -> Promised<ReportParts> {
-        self.promise(wait, move |writer| Ok(writer.observe_unless_ended(&Observation::from(seen))?.into()))
+        self.promise(wait, move |writer| {
+            Ok(writer.observe_unless_ended(&Observation::try_from(seen)?)?.into())
+        })
     }
 
     /// The same on the calling thread.
     #[napi(catch_unwind)]
     pub fn observe_unless_ended_sync(&self, seen: ObservationParts) -> Answer<ReportParts> {
-        self.answer(|writer| Ok(writer.observe_unless_ended(&Observation::from(seen))?.into()))
+        self.answer(|writer| Ok(writer.observe_unless_ended(&Observation::try_from(seen)?)?.into()))
     }
 
     /// One try of recording the end.

@@ -129,15 +129,16 @@ impl Refinements<'_> {
     }
 
     fn of(self, py: Python<'_>, state: &str) -> PyResult<core::Observation> {
-        let mut observation = core::Observation::new(known(py, "state", state, core::State::from_word)?);
+        let raise = |error: Error| error::raise(py, &error);
+        let mut observation = core::Observation::new(core::State::parse("state", state).map_err(raise)?);
         if let Some(word) = self.blocked_on {
-            observation.blocked_on = known(py, "blocked_on", word, core::BlockedOn::from_word)?;
+            observation.blocked_on = core::BlockedOn::parse("blocked_on", word).map_err(raise)?;
         }
         if let Some(word) = self.input_buffer {
-            observation.input_buffer = known(py, "input_buffer", word, core::InputBuffer::from_word)?;
+            observation.input_buffer = core::InputBuffer::parse("input_buffer", word).map_err(raise)?;
         }
         if let Some(word) = self.ask {
-            observation.ask = known(py, "ask", word, core::Ask::from_word)?;
+            observation.ask = core::Ask::parse("ask", word).map_err(raise)?;
         }
         Ok(core::Observation { reason: self.reason, exit: self.exit, ..observation })
     }
@@ -149,16 +150,4 @@ impl Refinements<'_> {
             && self.reason.is_none()
             && self.exit.is_none()
     }
-}
-
-/// The value of a word. The core takes a word that it does not know for `unknown`, which is right for what stands on
-/// disk; in an argument it is a slip.
-fn known<T: PartialEq>(py: Python<'_>, argument: &str, word: &str, value: impl Fn(&str) -> T) -> PyResult<T> {
-    const UNKNOWN: &str = "unknown";
-    let meant = value(word);
-    if meant == value(UNKNOWN) && word != UNKNOWN {
-        let message = format!("no such word, argument=`{argument}` word=`{word}`");
-        return Err(error::raise(py, &Error::new(Code::HarnessStateInput, message).with_reason("word")));
-    }
-    Ok(meant)
 }

@@ -76,7 +76,13 @@ fn serve(arguments: &[OsString], variables: &SessionVariables, ends_at: Duration
         Err(error) => return refused("-", &error.to_string()),
     };
     let payload = match (harness, rest) {
-        (_, []) => read_payload(ends_at),
+        (_, []) => match read_payload(ends_at) {
+            // A pipe that is left open has said what it has; one that has said nothing is no payload to complain of.
+            (payload, false) if payload.is_empty() => {
+                return Err(format!("{} - failed reason=deadline no payload came in time", harness.name()));
+            }
+            (payload, _) => payload,
+        },
         (Harness::Codex, [.., payload]) => payload.as_bytes().to_vec(),
         // It may be a payload, and what that says is nobody's to log.
         (_, [_, ..]) => return refused(harness.name(), "one argument too many"),
@@ -88,28 +94,28 @@ fn serve(arguments: &[OsString], variables: &SessionVariables, ends_at: Duration
 
 /// Reads standard input to its end, or until the time for it is over: a harness that leaves the pipe open has handed
 /// over what it has. Keeps no more than one byte above what is understood, and reads on, because the harness is still
-/// writing.
-fn read_payload(ends_at: Duration) -> Vec<u8> {
+/// writing. Answers whether the end was reached, too.
+fn read_payload(ends_at: Duration) -> (Vec<u8>, bool) {
     let stdin = rustix::stdio::stdin();
     let mut payload = Vec::new();
     let mut chunk = vec![0_u8; 64 * 1024];
     loop {
         let left = ends_at.saturating_sub(SystemClock.awake()).saturating_sub(AFTER_READING);
-        let Ok(timeout) = Timespec::try_from(left) else { return payload };
+        let Ok(timeout) = Timespec::try_from(left) else { return (payload, false) };
         match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
-            Ok(0) => return payload,
+            Ok(0) => return (payload, false),
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return payload,
+            Err(_) => return (payload, true),
         }
         match rustix::io::read(stdin, &mut *chunk) {
-            Ok(0) => return payload,
+            Ok(0) => return (payload, true),
             Ok(read) => {
                 let room = (lenient::MAX_BYTES + 1).saturating_sub(payload.len());
                 payload.extend_from_slice(&chunk[..read.min(room)]);
             }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
-            Err(_) => return payload,
+            Err(_) => return (payload, true),
         }
     }
 }

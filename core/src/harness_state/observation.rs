@@ -22,6 +22,21 @@ macro_rules! words {
                 match word { $($word => $name::$variant,)+ _ => $name::Unknown }
             }
 
+            /// The value of a word that a caller gave as `argument`. What is right for a word from the disk, to take it for
+            /// `unknown`, would hide a slip here.
+            ///
+            /// # Errors
+            /// `HARNESS_STATE_INPUT` with reason `word`; the message names the words.
+            pub fn parse(argument: &str, word: &str) -> Result<Self> {
+                let value = $name::from_word(word);
+                if value.word() == word {
+                    return Ok(value);
+                }
+                let words: Vec<&str> = $name::ALL.iter().map(|value| value.word()).collect();
+                let message = format!("no such word, argument=`{argument}` word=`{word}` known=`{}`", words.join(" "));
+                Err(Error::new(Code::HarnessStateInput, message).with_reason("word"))
+            }
+
             /// The word as it is written.
             #[must_use]
             pub const fn word(self) -> &'static str {

@@ -196,13 +196,13 @@ impl Seat {
                 let message = format!("locks do not exclude here, path=`{}`", self.path.display());
                 Error::new(Code::HarnessStateLocking, message)
             }
-            LockError::Io(error) => self.io("lock", error),
+            LockError::Io(error) => self.io_at(name, "lock", error),
         })
     }
 
     /// Reads the floor under the lock.
     pub(crate) fn floor(&self, directory: &dyn Directory) -> Result<(Floor, Option<OpenFile>)> {
-        Floor::read(directory).map_err(|error| self.io("read the sequence floor in", error))
+        Floor::read(directory).map_err(|error| self.io_at(FLOOR, "read the sequence floor", error))
     }
 
     /// Makes the directory's own name durable, where nobody has done so yet: whoever writes the first floor does,
@@ -215,7 +215,13 @@ impl Seat {
     }
 
     pub(crate) fn io(&self, doing: &str, error: io::Error) -> Error {
-        let message = format!("cannot {doing}, path=`{}`", self.path.display());
+        self.io_at("", doing, error)
+    }
+
+    /// A failure with one of the directory's files.
+    pub(crate) fn io_at(&self, name: &str, doing: &str, error: io::Error) -> Error {
+        let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        let message = format!("cannot {doing}, path=`{}`", path.display());
         Error::new(Code::HarnessStateIo, message).with_source(error)
     }
 }

@@ -34,7 +34,8 @@ pub struct NewSession {
     pub agent: String,
     /// The harness's name.
     pub harness: String,
-    /// The pty session in which the harness will run. Without one no live state can be written.
+    /// The pty session in which the harness will run: any name under which its terminal can be found again, or the
+    /// agent's own where there is no terminal. Without one no live state can be written.
     pub pty_session: Option<String>,
     /// The token to claim with; none to mint one.
     pub token: Option<String>,
@@ -181,7 +182,8 @@ impl Session {
     }
 
     /// Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it.
-    /// Call it as often as is convenient; between two due times it reads nothing and writes nothing. It also asks
+    /// Call it as often as is convenient, once a second, say: between two due times it writes nothing, and looks only
+    /// whether the attached harness still runs. It also asks
     /// again for a lease that could not be had, and gives the lease up once another session has claimed.
     ///
     /// # Errors
@@ -192,6 +194,13 @@ impl Session {
         if life.lease.is_none() && !life.over {
             self.take_lease(&mut life, Duration::ZERO);
         }
+        let gone = life
+            .harness
+            .as_ref()
+            .is_some_and(|harness| harness.liveness(&*self.host.processes) == Liveness::Dead);
+        if gone {
+            return Ok(Tick::HarnessGone);
+        }
         let now_ms = self.host.clock.wall_ms();
         if let Some(due) = self.not_due(life.stamped_at_ms, now_ms) {
             return Ok(Tick::NotDue(due));
@@ -201,13 +210,6 @@ impl Session {
             if let Some(due) = self.not_due(stamp, now_ms) {
                 return Ok(Tick::NotDue(due));
             }
-        }
-        let gone = life
-            .harness
-            .as_ref()
-            .is_some_and(|harness| harness.liveness(&*self.host.processes) == Liveness::Dead);
-        if gone {
-            return Ok(Tick::HarnessGone);
         }
         match self.writer.heartbeat()? {
             Heartbeat::Landed { .. } => {
@@ -227,7 +229,8 @@ impl Session {
     }
 
     /// Ends the session with this exit, e.g. `exit 0` or `signal 9`, and releases the lease. Durable when it lands
-    /// with an exit. Afterwards no heartbeat does anything.
+    /// with an exit. Afterwards no heartbeat does anything. Its writers can still observe, which is an error of the
+    /// caller's: without the lease the seat then reads `session-dead`.
     ///
     /// # Errors
     /// As [`Writer::ended`]; the lease is then still held.

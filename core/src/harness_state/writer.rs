@@ -548,7 +548,8 @@ pub(crate) fn publish_record(
     }
     let judged = judged.filter(|parsed| !parsed.file.through_link).map(|parsed| parsed.file.metadata);
     let replacement = Replacement { name: RECORD, staged_prefix: STAGED_RECORD, bytes, durability, judged };
-    publish(directory, &replacement, &seat.host).map_err(|error| seat.io("publish the record", error))
+    publish(directory, &replacement, &seat.host)
+        .map_err(|error| seat.io_at(RECORD, "publish the record", error))
 }
 
 /// Whether a name still stands for the very bytes that were read: the same file, unchanged, and not changed again

@@ -92,8 +92,17 @@ function writerOf(id) {
   return writer
 }
 
-function observationOf({ state, blockedOn, inputBuffer, ask, reason, exit } = {}) {
-  return { state, blockedOn, inputBuffer, ask, reason, exit }
+const WORDS = {
+  state: ['ready', 'idle', 'active', 'child', 'ended'],
+  blockedOn: ['none', 'human'],
+  inputBuffer: ['empty', 'nonempty'],
+  ask: ['none', 'permission', 'question', 'review'],
+}
+
+/** The package refuses a word that does not exist; to the protocol such a word is `unknown`. */
+function observationOf({ reason, exit, ...words } = {}) {
+  const known = ([key, list]) => [key, words[key] === undefined || list.includes(words[key]) ? words[key] : 'unknown']
+  return { ...Object.fromEntries(Object.entries(WORDS).map(known)), reason, exit }
 }
 
 function outcomeOf({ outcome, refusal }) {

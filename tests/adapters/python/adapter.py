@@ -19,6 +19,10 @@ Answer = dict[str, Any]
 _IO = ("HARNESS_STATE_IO", "HARNESS_STATE_LOCKING")
 
 
+# Python's own words for arguments that are no Unicode, or no integer of 64 bits.
+NO_ARGUMENTS = (UnicodeEncodeError, OverflowError)
+
+
 class Adapter:
     """One case after the other, each with its own directory, clock and writers."""
 
@@ -53,7 +57,7 @@ class Adapter:
                 sequence=request.get("seq"),
                 host=self.host,
             )
-        except gallivant.GallivantError as refused:
+        except (gallivant.GallivantError, *NO_ARGUMENTS) as refused:
             self.writers[request["writer"]] = refused
         else:
             self.writers[request["writer"]] = writer
@@ -162,8 +166,7 @@ def main() -> None:
                 answer = {"ok": True, **operation(request)}
             except gallivant.GallivantError as error:
                 answer = {"ok": False, "error": _word(error)}
-            except (UnicodeEncodeError, OverflowError):
-                # Python's own words for arguments that are no Unicode, or no integer of 64 bits.
+            except NO_ARGUMENTS:
                 answer = {"ok": False, "error": "input"}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
