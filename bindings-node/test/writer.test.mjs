@@ -54,9 +54,10 @@ test('hs_32_validation_comes_before_any_side_effect', async (t) => {
   const fenced = new Writer(directory, { agent: 'a', harness: 'codex', token: 'tok', ptySession: '' })
   for (const [writer, seen, code] of [
     [fenced, { state: 'unknown' }, 'HARNESS_STATE_UNKNOWN_STATE'],
-    [fenced, { state: 'Active' }, 'HARNESS_STATE_UNKNOWN_STATE'],
-    [unfenced, { state: 'active', ask: 'sing' }, 'HARNESS_STATE_UNFENCED'],
-    [fenced, { state: 'active', ask: 'sing' }, 'HARNESS_STATE_UNKNOWN_ASK'],
+    [fenced, { state: 'Active' }, 'HARNESS_STATE_INPUT'],
+    [fenced, { state: 'active', blockedOn: 'humen' }, 'HARNESS_STATE_INPUT'],
+    [unfenced, { state: 'active', ask: 'unknown' }, 'HARNESS_STATE_UNFENCED'],
+    [fenced, { state: 'active', ask: 'unknown' }, 'HARNESS_STATE_UNKNOWN_ASK'],
     [fenced, { state: 'active', ask: 'review' }, 'HARNESS_STATE_ASK_WITHOUT_HUMAN'],
     [unfenced, { state: 'ended', reason: 'superseded' }, 'HARNESS_STATE_RESERVED_REASON'],
   ]) {

@@ -13,6 +13,38 @@
 //! - it has no threads of its own (but for the watchdog of a process that serves a hook), no global configuration and
 //!   no output on any stream.
 //!
+//! A session, one of its writers, and a reader that may be any other process:
+//!
+//! ```
+//! use gallivant_core::Host;
+//! use gallivant_core::harness_state::{LeaseProbe, NewSession, Observation, Options, Reader, Session, State};
+//!
+//! # fn main() -> gallivant_core::Result<()> {
+//! # let directory = std::env::temp_dir().join(format!("gallivant-doc-{:x}", Host::system().random.next_u64()));
+//! let (options, host) = (Options::default(), Host::system());
+//! let session = Session::start(
+//!     NewSession {
+//!         directory: directory.clone(),
+//!         agent: "worker".into(),
+//!         harness: "claude".into(),
+//!         pty_session: Some("worker".into()),
+//!         token: None,
+//!     },
+//!     &options,
+//!     &host,
+//! )?;
+//! session.writer().observe(&Observation::new(State::Active))?;
+//!
+//! let reader = Reader::open(&directory, &options, &host);
+//! let seen = reader.read(Some(&LeaseProbe::new(&reader))).expect("something was observed");
+//! assert_eq!(seen.state, State::Active);
+//!
+//! session.end(Some("exit 0"))?;
+//! # std::fs::remove_dir_all(directory).ok();
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] is the first domain.
 //! [`testing`] replaces the machine by one that a test controls.

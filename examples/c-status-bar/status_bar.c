@@ -70,6 +70,10 @@ int main(int argc, char **argv)
     agent *agents = calloc((size_t)count + 1, sizeof *agents);
     gallivant_error *error = NULL;
 
+    if (count < 1) {
+        fprintf(stderr, "usage: %s [--once] DIRECTORY...\n", argv[0]);
+        return 2;
+    }
     for (int i = 0; i < count; i++) {
         const char *directory = agents[i].directory = argv[1 + once + i];
         if (gallivant_harness_state_reader_open(directory, strlen(directory), NULL, &agents[i].reader, &error))

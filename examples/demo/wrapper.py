@@ -12,18 +12,25 @@ import gallivant
 
 
 def main(directory: str, harness: str, command: list[str]) -> int:
-    agent = os.path.basename(directory)
+    agent = os.path.basename(os.path.abspath(directory))
     with gallivant.Session.start(directory, agent, harness, pty_session=agent) as session:
         process = subprocess.Popen(command, env={**os.environ, **session.to_env()})
         session.attach(process.pid)
-        while True:
+        while (status := wait(process, seconds=1)) is None:
             try:
-                status = process.wait(timeout=1)
-                break
-            except subprocess.TimeoutExpired:
                 session.heartbeat_if_due()
+            except gallivant.GallivantError as error:
+                # A full disk or a busy lock now is no reason to leave the harness alone: the next one may land.
+                print(f"{error.code}: {error}; {error.remedy}", file=sys.stderr)
         session.end(f"exit {status}" if status >= 0 else f"signal {-status}")
         return status
+
+
+def wait(process: subprocess.Popen, seconds: float) -> int | None:
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 if __name__ == "__main__":

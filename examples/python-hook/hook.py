@@ -7,11 +7,12 @@ Where there is nothing of yours to do, this file is not needed: the command `gal
 import os
 import sys
 
-import gallivant
-from gallivant import hook
-
 
 def main() -> None:
+    # Here and not above, so that a missing package breaks no turn either.
+    import gallivant
+    from gallivant import hook
+
     # Over within a second and with status 0 from here on, whatever the rest does.
     hook.keep_deadline()
     report = gallivant.observe_hook("claude", sys.stdin.buffer.read(), os.environ)
