@@ -16,7 +16,8 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use super::directory::FileIdentity;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { open: Vec::new(), proven: BTreeSet::new() });
+static REGISTRY: Mutex<Registry> =
+    Mutex::new(Registry { open: Vec::new(), proven: BTreeSet::new(), abandoned: Vec::new() });
 /// Counts the forks between the first process and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 static INSTALL: Once = Once::new();
@@ -28,6 +29,9 @@ struct Registry {
     open: Vec<RawFd>,
     /// The directories in which it has been seen that locks exclude.
     proven: BTreeSet<FileIdentity>,
+    /// Addresses of slots that came through a fork. They are kept, because what another thread may have been changing at
+    /// that moment can neither be used nor be dropped, and so that it is seen that they are kept.
+    abandoned: Vec<usize>,
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
@@ -82,11 +86,10 @@ impl<T> ForkSafe<T> {
             }
             let renewed = Slot { generation: generation(), value: Mutex::new((self.renew)()) };
             let renewed = Box::into_raw(Box::new(renewed));
-            let exchanged = self.slot.compare_exchange(current, renewed, Ordering::AcqRel, Ordering::Acquire);
-            if exchanged.is_err() {
-                // SAFETY: nobody else has seen it. The slot that was replaced otherwise is never freed: its mutex may
-                // be locked for ever.
-                drop(unsafe { Box::from_raw(renewed) });
+            match self.slot.compare_exchange(current, renewed, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(inherited) => registry().abandoned.push(inherited as usize),
+                // SAFETY: nobody else has seen it.
+                Err(_) => drop(unsafe { Box::from_raw(renewed) }),
             }
         }
     }
