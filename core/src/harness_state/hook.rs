@@ -10,7 +10,8 @@ use super::adapters::{Harness, Ignored, Resolution, interpret};
 use super::environment::{SessionEnvironment, SessionVariables};
 use super::log;
 use super::options::Options;
-use super::writer::{Outcome, Refusal, Report, Writer};
+use super::outcome::{Outcome, Refusal, Report};
+use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::host::Host;
 

@@ -5,8 +5,9 @@
 use super::codec::Salvage;
 use super::observation::{Ask, BlockedOn, InputBuffer, Observation, SUPERSEDED, State};
 use super::options::Options;
+use super::outcome::{Refusal, Skip};
 use super::record::{Record, Word};
-use super::writer::{Refusal, Skip, WriterIdentity};
+use super::writer::WriterIdentity;
 
 /// What stood at the record's name when the call was decided.
 #[derive(Clone, Copy, Debug)]
