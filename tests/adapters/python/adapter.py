@@ -30,7 +30,7 @@ class Adapter:
         self.directory = ""
         self.host = TestHost()
         # A writer whose construction was refused is kept as its error.
-        self.writers: dict[str, gallivant.Writer | gallivant.GallivantError] = {}
+        self.writers: dict[str, gallivant.Writer | Exception] = {}
 
     def begin(self, request: Request) -> Answer:
         self.directory = request["dir"]
@@ -113,7 +113,7 @@ class Adapter:
 
     def _writer(self, request: Request) -> gallivant.Writer:
         writer = self.writers[request["writer"]]
-        if isinstance(writer, gallivant.GallivantError):
+        if isinstance(writer, Exception):
             raise writer
         return writer
 
