@@ -1,6 +1,6 @@
 /**
  * What importing the package costs, in processor time against a process that imports nothing, over many runs that take
- * turns. Run where `gallivant` is installed. Exit status 1 when it costs more than it may.
+ * turns. Run where `gallivant` is installed. A measurement and no test: it tells, and fails nothing.
  *
  * ESM is compared with a process that imports an empty ES module from a file, because Node's own loader for these costs
  * some 6 % of an empty process, whatever is imported.
@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const ROUNDS = 60
-const LIMIT = 1.08
+const BAR = 1.08
 
 const directory = mkdtempSync(join(tmpdir(), 'gallivant-'))
 const empty = join(directory, 'empty.mjs')
@@ -48,24 +48,17 @@ function measure() {
   return spent
 }
 
-/** Tells what was measured, and whether it is below the limits. */
-function isCheap(spent) {
-  let cheap = true
-  const compare = (name, base, limit) => {
+function tell(spent) {
+  const compare = (name, base, bar) => {
     const ratio = spent[name] / spent[base]
-    if (limit !== undefined && ratio > limit) cheap = false
-    console.log(`${name}: ${ratio.toFixed(3)} of ${base}${limit === undefined ? '' : `, at most ${limit}`}`)
+    console.log(`${name}: ${ratio.toFixed(3)} of ${base}${bar === undefined ? '' : `, the bar is ${bar}`}`)
   }
-  compare('require of the package', 'nothing', LIMIT)
-  compare('import of the package', 'import of an empty module', LIMIT)
+  compare('require of the package', 'nothing', BAR)
+  compare('import of the package', 'import of an empty module', BAR)
   compare('import of an empty module', 'nothing')
   compare('import of the package', 'nothing')
   compare('first call', 'nothing')
-  return cheap
 }
 
-// What else runs on the machine can only make a ratio worse than it is, so the best of three counts.
-let cheap = false
-for (let measurement = 0; measurement < 3 && !cheap; measurement += 1) cheap = isCheap(measure())
+tell(measure())
 rmSync(directory, { recursive: true })
-process.exitCode = cheap ? 0 : 1
