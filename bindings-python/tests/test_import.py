@@ -2,7 +2,6 @@
 
 import ast
 import os
-import sys
 import unittest
 
 import gallivant
