@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 
-use super::writer::WriterIdentity;
+use super::options::Options;
+use super::writer::{Writer, WriterIdentity};
 use crate::error::{Code, Error, Result};
+use crate::host::Host;
 
 /// The agent's directory.
 pub const AGENT_DIR: &str = "GALLIVANT_AGENT_DIR";
@@ -45,6 +47,14 @@ impl SessionEnvironment {
         variables.extend(self.sequence.map(|sequence| (SESSION_SEQ, sequence.to_string())));
         variables.extend(self.identity.pty_session.clone().map(|session| (PTY_SESSION, session)));
         variables
+    }
+
+    /// Opens a writer that adopts the handed-over claim. Touches no file.
+    ///
+    /// # Errors
+    /// As [`Writer::open`].
+    pub fn writer(&self, options: &Options, host: &Host) -> Result<Writer> {
+        Writer::open(&self.agent_dir, self.identity.clone(), self.sequence, options, host)
     }
 
     /// Reads the variables through `look_up`; none where directory, agent, harness or token is missing or empty,

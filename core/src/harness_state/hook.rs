@@ -11,7 +11,6 @@ use super::environment::{SessionEnvironment, SessionVariables};
 use super::log;
 use super::options::Options;
 use super::outcome::{Outcome, Refusal, Report};
-use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::host::Host;
 
@@ -140,8 +139,7 @@ fn observe_effect(
     if let super::adapters::Effect::Nothing(ignored) = effect {
         return Ok(HookOutcome::Ignored(*ignored));
     }
-    let writer =
-        Writer::open(&session.agent_dir, session.identity.clone(), session.sequence, &options, host)?;
+    let writer = session.writer(&options, host)?;
     let mut ignored = Ignored::NoChange;
     let report = writer.observe_over_own(|own| match effect.resolve(own) {
         Resolution::Observe(observation) => Some(observation),

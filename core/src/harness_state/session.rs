@@ -155,6 +155,12 @@ impl Session {
         }
     }
 
+    /// The variables to set for the harness, by name: [`SessionEnvironment::to_env`] of [`Session::environment`].
+    #[must_use]
+    pub fn to_env(&self) -> Vec<(&'static str, String)> {
+        self.environment().to_env()
+    }
+
     /// Names the harness process that was started for this session, and records `ready` if nothing has been observed
     /// since the claim and the session names a pty session. From then on no heartbeat is made for a dead harness.
     ///
