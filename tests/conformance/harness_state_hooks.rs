@@ -160,6 +160,19 @@ fn hs_115_no_umask_takes_the_log_from_its_owner() {
 }
 
 #[test]
+fn hs_115_a_log_that_others_may_read_is_narrowed_by_the_next_entry() {
+    let seat = Seat::new();
+    let session = session(&seat);
+    seat.plant(".harness-state.log", "1 older\n");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(seat.path(".harness-state.log"), everybody).expect("its owner may");
+    hook(&seat, Some(&session), r#"{"hook_event_name":"Notification"}"#);
+    assert_eq!(seat.mode(".harness-state.log"), 0o600);
+    let log = seat.text(".harness-state.log").expect("it stands");
+    assert_eq!(log.lines().count(), 2, "{log}");
+}
+
+#[test]
 fn hs_115_an_unknown_events_own_name_is_not_logged() {
     let seat = Seat::new();
     let session = session(&seat);

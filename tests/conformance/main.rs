@@ -15,4 +15,5 @@ mod harness_state_hooks;
 mod harness_state_invariants;
 mod harness_state_lock;
 mod harness_state_reading;
+mod harness_state_restating;
 mod harness_state_writers;

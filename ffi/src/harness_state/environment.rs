@@ -233,8 +233,7 @@ pub unsafe extern "C" fn gallivant_harness_state_environment_open_writer(
             let session = &borrow(environment, "environment")?.session;
             let (options, host) = options::options(options)?;
             let out = Out::new(writer, "writer")?;
-            let identity = session.identity.clone();
-            let writer = Writer::open(&session.agent_dir, identity, session.sequence, &options, &host)?;
+            let writer = session.writer(&options, &host)?;
             out.set(give(gallivant_harness_state_writer::own(writer)));
             Ok(())
         })
