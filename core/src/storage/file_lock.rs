@@ -16,8 +16,9 @@ use crate::clock::Clock;
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 /// The longest pause, so that a waiter notices a release soon whatever the wait.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
-/// A short wait has shorter pauses: whoever may try only a few times loses against those who come anew.
-const LEAST_TRIES: u32 = 50;
+/// A short wait has shorter pauses, so that every wait has as many tries as one of 10 s: each try has the same small
+/// chance against holders who come again at once, and whoever may try only a few times loses to them.
+const LEAST_TRIES: u32 = 200;
 
 /// Why a lock was not taken. Nothing was written.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
 
-use gallivant_core::harness_state::{SessionEnvironment, VARIABLES, Writer};
+use gallivant_core::harness_state::{SessionEnvironment, VARIABLES};
 use gallivant_core::{Code, Error, Result};
 
 use super::identity::{gallivant_harness_state_identity, writer_identity};
