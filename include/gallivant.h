@@ -564,12 +564,15 @@ typedef struct gallivant_harness_state_options {
     const gallivant_str *wrapperless_prefixes;
     // How many.
     size_t wrapperless_prefixes_count;
+    // Whether records carry the extension object and are judged by it: 1 or 0. Default 1.
+    uint64_t extension;
 } gallivant_harness_state_options;
 
 /* Initialises one, as input or output. */
 #define GALLIVANT_HARNESS_STATE_OPTIONS_INIT \
     { sizeof(gallivant_harness_state_options), NULL, { NULL, 0 }, NULL, 0, GALLIVANT_DEFAULT, \
-      GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, NULL, 0 }
+      GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, NULL, 0, \
+      GALLIVANT_DEFAULT }
 
 /* --------------------------------------------------------------------------
  * Harness state: the record as it stands on disk, and what a reader concludes from it.
@@ -777,13 +780,15 @@ int32_t gallivant_harness_state_snapshot_record(const gallivant_harness_state_sn
 // freed. NULL where nothing is wrong.
 const char *gallivant_harness_state_snapshot_damage(const gallivant_harness_state_snapshot *snapshot);
 
-// Whether a probe's answer makes a difference at `now_ms`: 1 if it does, 0 if not.
+// Whether a probe's answer makes a difference at `now_ms` (see `gallivant_harness_state_snapshot_derive`): 1 if it
+// does, 0 if not.
 int32_t gallivant_harness_state_snapshot_wants_probe(const gallivant_harness_state_snapshot *snapshot,
                                                      uint64_t now_ms,
                                                      int32_t *wants,
                                                      gallivant_error **error);
 
-// What may be concluded at `now_ms` (wall clock in ms since 1970), with the reader's options and a probe's answer:
+// What may be concluded at `now_ms`: `GALLIVANT_DEFAULT` for the instant at which the snapshot was taken, else the
+// wall clock in ms since 1970, and then by the wall clock alone (the record's own clocks tell nothing). With the reader's options and a probe's answer:
 // one of the GALLIVANT_LIVENESS constants, or `GALLIVANT_NO_PROBE`.
 //
 // The strings of `derived` are valid until the next `gallivant_harness_state_snapshot_derive` with this snapshot, or

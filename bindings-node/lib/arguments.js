@@ -17,6 +17,7 @@ const OPTION_KINDS = {
   futureSkewMs: unsigned,
   lockWaitMs: unsigned,
   wrapperlessPrefixes: texts,
+  extension: flag,
   probeBudgetMs: unsigned,
 }
 
@@ -40,6 +41,11 @@ function optionalText(name, value) {
 function texts(name, value) {
   if (!Array.isArray(value)) throw wrong(name, 'not an array of strings')
   return value.map((item) => text(name, item))
+}
+
+function flag(name, value) {
+  if (typeof value !== 'boolean') throw wrong(name, 'neither true nor false')
+  return value
 }
 
 /** A path as a string; a `file:` URL is taken too. */

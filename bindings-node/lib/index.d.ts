@@ -55,6 +55,8 @@ export interface Options {
   lockWaitMs?: Unsigned | null | undefined
   /** Tokens with one of these prefixes may claim, and be claimed from, without a wrapper. */
   wrapperlessPrefixes?: readonly string[] | null | undefined
+  /** Whether records carry the extension object and are judged by it. True. */
+  extension?: boolean | null | undefined
   /** A probe that takes longer than this, in milliseconds, has answered nothing. 100. */
   probeBudgetMs?: Unsigned | null | undefined
   /** The machine to work on. */
@@ -70,6 +72,7 @@ export interface DefaultOptions {
   futureSkewMs: bigint
   lockWaitMs: bigint
   wrapperlessPrefixes: string[]
+  extension: boolean
   probeBudgetMs: bigint
 }
 

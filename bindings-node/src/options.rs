@@ -25,6 +25,8 @@ pub struct OptionParts {
     pub lock_wait_ms: Option<BigInt>,
     /// See the core's `Options`.
     pub wrapperless_prefixes: Option<Vec<String>>,
+    /// See the core's `Options`.
+    pub extension: Option<bool>,
     /// Milliseconds.
     pub probe_budget_ms: Option<BigInt>,
 }
@@ -41,6 +43,7 @@ pub fn default_options() -> OptionParts {
         future_skew_ms: Some(defaults.future_skew_ms.into()),
         lock_wait_ms: Some(whole_ms(defaults.lock_wait).into()),
         wrapperless_prefixes: Some(defaults.wrapperless_prefixes),
+        extension: Some(defaults.extension),
         probe_budget_ms: Some(whole_ms(defaults.probe_budget).into()),
     }
 }
@@ -57,6 +60,7 @@ pub(crate) fn options(parts: &OptionParts) -> Result<Options> {
         future_skew_ms: number("futureSkewMs", &parts.future_skew_ms)?.unwrap_or(defaults.future_skew_ms),
         lock_wait: length("lockWaitMs", &parts.lock_wait_ms, defaults.lock_wait)?,
         wrapperless_prefixes: parts.wrapperless_prefixes.clone().unwrap_or(defaults.wrapperless_prefixes),
+        extension: parts.extension.unwrap_or(defaults.extension),
         probe_budget: length("probeBudgetMs", &parts.probe_budget_ms, defaults.probe_budget)?,
     })
 }

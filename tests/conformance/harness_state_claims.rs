@@ -98,7 +98,7 @@ fn hs_58_the_next_sequence_is_one_above_and_the_last_one_can_be_used_up() {
 
 #[test]
 fn hs_59_the_placeholder() {
-    let seat = Seat::new();
+    let seat = Seat::plain();
     seat.claim("tok-a");
     assert_eq!(
         seat.text("harness-state").expect("a record"),

@@ -127,7 +127,7 @@ fn hs_05_the_schema_is_compared_whole_and_its_spellings_are_options() {
 
 #[test]
 fn hs_06_keys_stand_in_their_order_and_null_is_never_written() {
-    let seat = Seat::new();
+    let seat = Seat::plain();
     let writer = seat.owner("tok-a");
     let mut full = Observation { exit: Some("exit 0".to_owned()), ..active() }.with_reason("r");
     full.input_buffer = InputBuffer::Empty;

@@ -264,7 +264,10 @@ fn hs_83_every_unknown_result_is_blank() {
             "literal-unknown",
             "claimed",
             "unfenced-record",
-            "session-dead"
+            "session-dead",
+            "host-suspended",
+            "rebooted",
+            "activity-after-end"
         ]
     );
     let seat = Seat::new();

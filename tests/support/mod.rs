@@ -26,6 +26,13 @@ impl Seat {
         Seat::with_faults(None)
     }
 
+    /// A seat whose records are those that every program writes: without the extension.
+    pub(crate) fn plain() -> Self {
+        let mut seat = Seat::new();
+        seat.options.extension = false;
+        seat
+    }
+
     /// A seat on a real disk whose operations fail as the list says.
     pub(crate) fn with_faults(faults_json: Option<&str>) -> Self {
         let root = tempfile::tempdir().expect("a temporary directory");

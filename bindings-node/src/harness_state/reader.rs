@@ -4,7 +4,7 @@
 //! probe's answer can make a difference, asks its function, and derives with the answer. No foreign code runs under
 //! native code.
 
-use gallivant_core::harness_state::{LeaseProbe, Options, Probe, ProcessProbe, Reader, Snapshot};
+use gallivant_core::harness_state::{LeaseProbe, Moment, Options, Probe, ProcessProbe, Reader, Snapshot};
 use gallivant_core::process::{Liveness, ProcessIdentity};
 use gallivant_core::{Code, Error, Host, Result};
 use napi::bindgen_prelude::BigInt;
@@ -39,11 +39,7 @@ pub struct NativeReader {
 
 impl NativeReader {
     fn take(&self) -> NativeSnapshot {
-        NativeSnapshot {
-            snapshot: self.reader.snapshot(),
-            taken_at_ms: self.host.clock.wall_ms(),
-            options: self.reader.options().clone(),
-        }
+        NativeSnapshot { snapshot: self.reader.snapshot(), options: self.reader.options().clone() }
     }
 
     fn share(&self) -> Self {
@@ -113,13 +109,15 @@ impl NativeReader {
 #[derive(Debug)]
 pub struct NativeSnapshot {
     snapshot: Snapshot,
-    taken_at_ms: u64,
     options: Options,
 }
 
 impl NativeSnapshot {
-    fn at(&self, now_ms: Option<&BigInt>) -> Result<u64> {
-        now_ms.map_or(Ok(self.taken_at_ms), |now_ms| unsigned("nowMs", now_ms))
+    fn at(&self, now_ms: Option<&BigInt>) -> Result<Moment> {
+        match now_ms {
+            Some(now_ms) => unsigned("nowMs", now_ms).map(Moment::wall),
+            None => Ok(self.snapshot.taken_at().clone()),
+        }
     }
 }
 
@@ -140,13 +138,13 @@ impl NativeSnapshot {
     /// When it was taken, in milliseconds since 1970.
     #[napi(catch_unwind)]
     pub fn taken_at_ms(&self) -> BigInt {
-        self.taken_at_ms.into()
+        self.snapshot.taken_at().wall_ms.into()
     }
 
     /// Whether a probe's answer can make a difference.
     #[napi(catch_unwind)]
     pub fn wants_probe(&self, now_ms: Option<BigInt>) -> Answer<bool> {
-        Answer::of(|| Ok(self.snapshot.wants_probe(&self.options, self.at(now_ms.as_ref())?)))
+        Answer::of(|| Ok(self.snapshot.wants_probe(&self.options, &self.at(now_ms.as_ref())?)))
     }
 
     /// What may be concluded with this probe's answer, or without a probe.
@@ -154,10 +152,10 @@ impl NativeSnapshot {
     pub fn derive(&self, now_ms: Option<BigInt>, probe: Option<String>) -> Answer<Option<DerivedParts>> {
         Answer::of(|| {
             let answer = probe.as_deref().map(liveness).transpose()?;
-            let now_ms = self.at(now_ms.as_ref())?;
+            let at = self.at(now_ms.as_ref())?;
             let derived = match answer {
-                Some(answer) => self.snapshot.derive(&self.options, now_ms, Some(&mut || answer)),
-                None => self.snapshot.derive(&self.options, now_ms, None),
+                Some(answer) => self.snapshot.derive(&self.options, &at, Some(&mut || answer)),
+                None => self.snapshot.derive(&self.options, &at, None),
             };
             Ok(derived.map(DerivedParts::from))
         })

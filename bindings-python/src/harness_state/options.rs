@@ -14,6 +14,7 @@ use crate::value;
 /// `stale_ms`: from this age on a record tells nothing. `refresh_ms`: from this age on an unchanged observation is
 /// stamped again. `future_skew_ms`: a stamp further ahead than this is not believed. `lock_wait_ms`: how long a call
 /// waits for the lock. `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched.
+/// `extension`: whether records carry the extension object and are judged by it.
 /// `probe_budget_ms`: a probe that takes longer has answered nothing.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug)]
@@ -29,6 +30,7 @@ const FIELDS: &[&str] = &[
     "future_skew_ms",
     "lock_wait_ms",
     "wrapperless_prefixes",
+    "extension",
     "probe_budget_ms",
 ];
 
@@ -49,6 +51,7 @@ impl Options {
         future_skew_ms=None,
         lock_wait_ms=None,
         wrapperless_prefixes=None,
+        extension=None,
         probe_budget_ms=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -60,6 +63,7 @@ impl Options {
         future_skew_ms: Option<u64>,
         lock_wait_ms: Option<u64>,
         wrapperless_prefixes: Option<Vec<String>>,
+        extension: Option<bool>,
         probe_budget_ms: Option<u64>,
     ) -> Self {
         let default = core::Options::default();
@@ -71,6 +75,7 @@ impl Options {
             future_skew_ms: future_skew_ms.unwrap_or(default.future_skew_ms),
             lock_wait: lock_wait_ms.map_or(default.lock_wait, Duration::from_millis),
             wrapperless_prefixes: wrapperless_prefixes.unwrap_or(default.wrapperless_prefixes),
+            extension: extension.unwrap_or(default.extension),
             probe_budget: probe_budget_ms.map_or(default.probe_budget, Duration::from_millis),
         };
         Options { options }
@@ -116,6 +121,12 @@ impl Options {
     #[getter]
     fn wrapperless_prefixes(&self) -> Texts<'_> {
         Texts(&self.options.wrapperless_prefixes)
+    }
+
+    /// Whether records carry the extension object and are judged by it.
+    #[getter]
+    fn extension(&self) -> bool {
+        self.options.extension
     }
 
     /// A probe that takes longer than this has answered nothing.

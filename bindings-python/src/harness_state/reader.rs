@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use gallivant_core::Host;
-use gallivant_core::harness_state as core;
+use gallivant_core::harness_state::{self as core, Moment};
 use pyo3::prelude::*;
 
 use super::options::{Options, options_of};
@@ -80,8 +80,8 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    fn now(&self, given: Option<u64>) -> u64 {
-        given.unwrap_or_else(|| self.host.clock.wall_ms())
+    fn at(&self, given: Option<u64>) -> Moment {
+        given.map_or_else(|| Moment::now(&self.host), Moment::wall)
     }
 }
 
@@ -102,7 +102,7 @@ impl Snapshot {
     /// Whether a probe's answer can make a difference at `now_ms`, or now.
     #[pyo3(signature = (*, now_ms=None))]
     fn wants_probe(&self, py: Python<'_>, now_ms: Option<u64>) -> PyResult<bool> {
-        call::infallible(py, || self.snapshot.wants_probe(&self.options, self.now(now_ms)))
+        call::infallible(py, || self.snapshot.wants_probe(&self.options, &self.at(now_ms)))
     }
 
     /// What may be concluded at `now_ms`, or now, where a probe has answered `probe` (`alive`, `dead`,
@@ -111,10 +111,10 @@ impl Snapshot {
     fn derive(&self, py: Python<'_>, now_ms: Option<u64>, probe: Option<&str>) -> PyResult<Option<State>> {
         let answer = probe.map(|word| answer_of(py, word)).transpose()?;
         let derived = call::infallible(py, || {
-            let now_ms = self.now(now_ms);
+            let at = self.at(now_ms);
             match answer {
-                Some(answer) => self.snapshot.derive(&self.options, now_ms, Some(&mut || answer)),
-                None => self.snapshot.derive(&self.options, now_ms, None),
+                Some(answer) => self.snapshot.derive(&self.options, &at, Some(&mut || answer)),
+                None => self.snapshot.derive(&self.options, &at, None),
             }
         })?;
         Ok(derived.map(State::from))

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::codec;
+use super::moment::Moment;
 use super::options::Options;
 use super::ownership::raise_floor;
 use super::seat::{CONTEXT, CONTEXT_LOCK, LOCK, RECORD, STAGED_FLOOR, STAGED_RECORD, Seat, Stored};
@@ -85,8 +86,8 @@ pub fn claim_wrapperless(
     let seat = Seat::new(directory.as_ref(), host, options)?;
     let lock = seat.lock()?;
     let stored = Stored::read(&**lock.directory(), RECORD);
-    let now_ms = host.clock.wall_ms();
-    let at = Circumstances { prior: prior_of(&stored), floor: 0, now_ms, options };
+    let now = Moment::now(host);
+    let at = Circumstances { prior: prior_of(&stored), floor: 0, now: &now, options };
     if !transition::may_claim_wrapperless(at) {
         return Ok(None);
     }
@@ -96,8 +97,8 @@ pub fn claim_wrapperless(
 fn claim_over(seat: &Seat, lock: &LockGuard, stored: &Stored, claimant: &Claimant) -> Result<Claim> {
     let directory = &**lock.directory();
     let (floor, _) = seat.floor(directory)?;
-    let now_ms = seat.host.clock.wall_ms();
-    let at = Circumstances { prior: prior_of(stored), floor: floor.value, now_ms, options: &seat.options };
+    let now = Moment::now(&seat.host);
+    let at = Circumstances { prior: prior_of(stored), floor: floor.value, now: &now, options: &seat.options };
     let Some(record) = transition::claim(at, &claimant.agent, &claimant.harness, &claimant.token) else {
         let message = format!("no sequence is left above the highest, path=`{}`", seat.path.display());
         return Err(Error::new(Code::HarnessStateSequenceExhausted, message));

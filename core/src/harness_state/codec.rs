@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::extension::{EXTENSION, Extension};
 use super::observation::{Ask, BlockedOn, InputBuffer, State};
 use super::record::{Record, Word};
 use crate::json::strict::{self, Malformed};
@@ -39,7 +40,12 @@ const KEYS: [&str; 15] = [
 pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
     let text = utf8(bytes)?;
     let mut found: [Option<&RawValue>; KEYS.len()] = [None; KEYS.len()];
+    let mut extensions: (Option<&RawValue>, u32) = (None, 0);
     strict::members(text, |key, value| {
+        if key == EXTENSION {
+            extensions = (Some(value), extensions.1 + 1);
+            return Ok(());
+        }
         let Some(position) = KEYS.iter().position(|known| *known == key) else { return Ok(()) };
         match found[position].replace(value) {
             None => Ok(()),
@@ -65,6 +71,8 @@ pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
         since_ms: fields.unsigned("sinceMs")?,
         written_at_ms: fields.unsigned("writtenAtMs")?,
         transitions: fields.unsigned("transitions")?,
+        // A program that does not know the key takes the record with two of them too.
+        extension: extensions.0.filter(|_| extensions.1 == 1).and_then(Extension::parse),
     })
 }
 
@@ -74,14 +82,15 @@ pub fn encode(record: &Record) -> Vec<u8> {
     encode_with(record, Vec::new())
 }
 
-/// Encodes a record together with the members of `previous` that this build does not know, as they stood there.
+/// Encodes a record together with the members of `previous` that this build does not know, as they stood there. The
+/// extension is the record's own.
 #[must_use]
 pub fn encode_keeping_unknown(record: &Record, previous: &[u8]) -> Vec<u8> {
     let mut unknown = Vec::new();
     // `previous` was decoded before, so it is UTF-8 and one object.
     if let Ok(text) = utf8(previous) {
         let _ = strict::members(text, |key, value| {
-            if !KEYS.contains(&key) {
+            if key != EXTENSION && !KEYS.contains(&key) {
                 unknown.push((key.to_owned(), strict::compact(value)));
             }
             Ok(())
@@ -169,7 +178,8 @@ impl<'a> Fields<'a> {
 
 fn encode_with(record: &Record, unknown: Vec<(String, String)>) -> Vec<u8> {
     let mut line = serde_json::to_vec(&Written::from(record)).expect("strings and integers always serialise");
-    for (key, value) in unknown {
+    let extension = record.extension.as_ref().map(|known| (EXTENSION.to_owned(), known.to_json()));
+    for (key, value) in extension.into_iter().chain(unknown) {
         // The closing brace goes to the end again after each member.
         line.pop();
         line.push(b',');

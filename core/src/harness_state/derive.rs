@@ -4,11 +4,15 @@
 
 use std::borrow::Cow;
 
+use super::moment::{Freshness, Moment};
 use super::observation::{Ask, BlockedOn, InputBuffer, State};
 use super::options::Options;
 use super::record::Record;
 use super::seat::{Stored, Unreadable};
 use crate::process::Liveness;
+
+/// The reason of a turn that is over while children of the session run (HS-99).
+const CHILDREN: &str = "children";
 
 /// Why a state is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,10 +36,16 @@ pub enum UnknownReason {
     UnfencedRecord,
     /// The probe says that the session is dead.
     SessionDead,
+    /// The machine slept for longer than a record is believed, and the session may be about to confirm it.
+    HostSuspended,
+    /// The machine has booted since.
+    Rebooted,
+    /// The session told of its end, then more events came, and its harness provably runs.
+    ActivityAfterEnd,
 }
 
 impl UnknownReason {
-    /// Every reason, in the order of the table.
+    /// Every reason.
     pub const ALL: &'static [UnknownReason] = &[
         UnknownReason::UnreadableRecord,
         UnknownReason::MalformedRecord,
@@ -46,6 +56,9 @@ impl UnknownReason {
         UnknownReason::Claimed,
         UnknownReason::UnfencedRecord,
         UnknownReason::SessionDead,
+        UnknownReason::HostSuspended,
+        UnknownReason::Rebooted,
+        UnknownReason::ActivityAfterEnd,
     ];
 
     /// The stable lower-case word.
@@ -61,6 +74,9 @@ impl UnknownReason {
             UnknownReason::Claimed => "claimed",
             UnknownReason::UnfencedRecord => "unfenced-record",
             UnknownReason::SessionDead => "session-dead",
+            UnknownReason::HostSuspended => "host-suspended",
+            UnknownReason::Rebooted => "rebooted",
+            UnknownReason::ActivityAfterEnd => "activity-after-end",
         }
     }
 }
@@ -103,16 +119,23 @@ pub struct Derived {
 #[derive(Debug)]
 pub struct Snapshot {
     stored: Stored,
+    taken_at: Moment,
 }
 
 impl Snapshot {
-    pub(crate) fn new(stored: Stored) -> Self {
-        Snapshot { stored }
+    pub(crate) fn new(stored: Stored, taken_at: Moment) -> Self {
+        Snapshot { stored, taken_at }
     }
 
     /// A record could not even be looked for.
-    pub(crate) fn unreadable(error: std::io::Error) -> Self {
-        Snapshot { stored: Stored::Unreadable(Unreadable::Io(error)) }
+    pub(crate) fn unreadable(error: std::io::Error, taken_at: Moment) -> Self {
+        Snapshot { stored: Stored::Unreadable(Unreadable::Io(error)), taken_at }
+    }
+
+    /// When it was taken.
+    #[must_use]
+    pub fn taken_at(&self) -> &Moment {
+        &self.taken_at
     }
 
     /// The record, where one was read and decoded.
@@ -131,13 +154,13 @@ impl Snapshot {
         }
     }
 
-    /// Whether a probe's answer can make a difference at `now_ms`: the table reaches HS-80 and a session is named.
+    /// Whether a probe's answer can make a difference at that moment: the table reaches HS-80 and a session is named.
     #[must_use]
-    pub fn wants_probe(&self, options: &Options, now_ms: u64) -> bool {
+    pub fn wants_probe(&self, options: &Options, at: &Moment) -> bool {
         let asked = std::cell::Cell::new(false);
         self.derive(
             options,
-            now_ms,
+            at,
             Some(&mut || {
                 asked.set(true);
                 Liveness::Indeterminate
@@ -151,7 +174,7 @@ impl Snapshot {
     pub fn derive(
         &self,
         options: &Options,
-        now_ms: u64,
+        at: &Moment,
         probe: Option<&mut dyn FnMut() -> Liveness>,
     ) -> Option<Derived> {
         let record = match &self.stored {
@@ -168,30 +191,40 @@ impl Snapshot {
             let harness = Some(record.harness.clone());
             return Some(Derived { harness, ..unknown(UnknownReason::UnsupportedSchema, None) });
         }
-        let skew = options.future_skew_ms;
-        if record.written_at_ms > now_ms.saturating_add(skew) {
-            let believed_from = record.written_at_ms - skew;
-            return Some(evidence(record, unknown(UnknownReason::FutureSkew, Some(believed_from))));
-        }
-        if record.age_ms(now_ms) >= options.stale_ms {
-            return Some(evidence(record, unknown(UnknownReason::Stale, None)));
-        }
-        let stale_from = record.written_at_ms.checked_add(options.stale_ms);
-        let derived = match unknown_reason(record, probe) {
-            Some(reason) => unknown(reason, stale_from),
-            None => recorded(record, stale_from),
+        let until = |for_ms: u64| at.wall_ms.checked_add(for_ms);
+        let judged = match Freshness::of(record, at, options) {
+            Freshness::Future { for_ms } => Err((UnknownReason::FutureSkew, until(for_ms))),
+            Freshness::Stale => Err((UnknownReason::Stale, None)),
+            Freshness::Suspended { for_ms } => Err((UnknownReason::HostSuspended, until(for_ms))),
+            Freshness::Rebooted => Err((UnknownReason::Rebooted, None)),
+            Freshness::Fresh { for_ms } => match unknown_reason(record, at, options, probe) {
+                Some(reason) => Err((reason, until(for_ms))),
+                None => Ok(until(for_ms)),
+            },
+        };
+        let derived = match judged {
+            Ok(until) => recorded(record, options, until),
+            Err((reason, until)) => unknown(reason, until),
         };
         Some(evidence(record, derived))
     }
 }
 
-/// HS-77, HS-78 and HS-80, in this order.
-fn unknown_reason(record: &Record, probe: Option<&mut dyn FnMut() -> Liveness>) -> Option<UnknownReason> {
+/// HS-77, HS-78, HS-114 and HS-80, in this order.
+fn unknown_reason(
+    record: &Record,
+    at: &Moment,
+    options: &Options,
+    probe: Option<&mut dyn FnMut() -> Liveness>,
+) -> Option<UnknownReason> {
     if record.state.value == State::Unknown {
         return Some(UnknownReason::LiteralUnknown);
     }
     if record.is_placeholder() {
         return Some(UnknownReason::Claimed);
+    }
+    if options.extension && runs_after_its_end(record, at) {
+        return Some(UnknownReason::ActivityAfterEnd);
     }
     let probe = probe.filter(|_| record.is_live())?;
     if record.pty_session.is_none() {
@@ -201,6 +234,17 @@ fn unknown_reason(record: &Record, probe: Option<&mut dyn FnMut() -> Liveness>) 
         Liveness::Dead => Some(UnknownReason::SessionDead),
         Liveness::Alive | Liveness::Indeterminate => None,
     }
+}
+
+fn runs_after_its_end(record: &Record, at: &Moment) -> bool {
+    let (true, Some(extension), Some(machine)) = (record.is_terminal(), &record.extension, &at.machine)
+    else {
+        return false;
+    };
+    extension.late > 0
+        && extension
+            .process_identity()
+            .is_some_and(|process| process.liveness(&*machine.processes) == Liveness::Alive)
 }
 
 fn unknown(reason: UnknownReason, valid_until_ms: Option<u64>) -> Derived {
@@ -222,15 +266,20 @@ fn unknown(reason: UnknownReason, valid_until_ms: Option<u64>) -> Derived {
     }
 }
 
-fn recorded(record: &Record, valid_until_ms: Option<u64>) -> Derived {
+fn recorded(record: &Record, options: &Options, valid_until_ms: Option<u64>) -> Derived {
+    let children = options.extension && record.waits_for_children();
+    let reason = match children {
+        true => Some(Cow::Borrowed(CHILDREN)),
+        false => record.reason.clone().map(Cow::Owned),
+    };
     Derived {
-        state: record.state.value,
+        state: if children { State::Active } else { record.state.value },
         blocked_on: record.blocked_on.value,
         input_buffer: record.input_buffer.value,
         ask: record.ask.value,
         since_ms: Some(record.since_ms),
         exit: record.exit.clone(),
-        reason: record.reason.clone().map(Cow::Owned),
+        reason,
         unknown: None,
         ..unknown(UnknownReason::Stale, valid_until_ms)
     }

@@ -6,13 +6,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::adapters::{Harness, Ignored, Resolution, interpret};
+use super::adapters::{Effect, Event, Harness, Ignored, Resolution, interpret};
+use super::ancestry::{ancestors, is_foreign};
 use super::environment::{SessionEnvironment, SessionVariables};
 use super::log;
 use super::options::Options;
 use super::outcome::{Outcome, Refusal, Report};
+use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::host::Host;
+use crate::process::since_boot;
 
 /// How long a hook waits for the lock at most (HS-21): a quarter of its deadline.
 pub const HOOK_LOCK_WAIT: Duration = Duration::from_millis(250);
@@ -56,13 +59,36 @@ impl HookOutcome {
     }
 }
 
+/// From where an event comes to be observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HookOrigin {
+    /// This process is the hook: the harness has started it for this event, which happened when it started, and the
+    /// nearest harness above it is the one that speaks (HS-113).
+    OwnProcess,
+    /// This process was told of the event now, and is no descendant of the harness.
+    Told,
+}
+
 /// Observes one event of a harness for the session in `session`; without a session nothing changes and the answer is
 /// refused as `identity-missing`. The payload's own ids and directories decide nothing.
+///
+/// For a process that many events pass through; one that is a hook itself is [`super::serve_hook`]'s.
 ///
 /// Waits for the lock for at most [`HOOK_LOCK_WAIT`], or the options' wait where that is shorter. An ending with an
 /// exit is final: a later event is refused as `terminal`. What could not be done is in the log beside the record.
 #[must_use]
 pub fn observe_hook(
+    harness: Harness,
+    payload: &[u8],
+    session: Option<&SessionEnvironment>,
+    options: &Options,
+    host: &Host,
+) -> HookReport {
+    observe_from(HookOrigin::Told, harness, payload, session, options, host)
+}
+
+fn observe_from(
+    origin: HookOrigin,
     harness: Harness,
     payload: &[u8],
     session: Option<&SessionEnvironment>,
@@ -80,7 +106,7 @@ pub fn observe_hook(
     };
     let outcome = match interpreted {
         Ok(event) => {
-            observe_effect(&event.effect, session, options, host).unwrap_or_else(HookOutcome::Failed)
+            observe_event(origin, &event, session, options, host).unwrap_or_else(HookOutcome::Failed)
         }
         Err(error) => HookOutcome::Failed(error),
     };
@@ -101,10 +127,21 @@ pub fn observe_hook_for(
     options: &Options,
     host: &Host,
 ) -> HookReport {
+    observe_from_for(HookOrigin::Told, variables, harness, payload, options, host)
+}
+
+pub(super) fn observe_from_for(
+    origin: HookOrigin,
+    variables: &SessionVariables,
+    harness: Harness,
+    payload: &[u8],
+    options: &Options,
+    host: &Host,
+) -> HookReport {
     let (report, entry) = match variables.session() {
-        Ok(Some(session)) => (observe_hook(harness, payload, Some(&session), options, host), None),
+        Ok(Some(session)) => (observe_from(origin, harness, payload, Some(&session), options, host), None),
         Ok(None) => {
-            let report = observe_hook(harness, payload, None, options, host);
+            let report = observe_from(origin, harness, payload, None, options, host);
             let entry = entry(harness, &report);
             (report, entry)
         }
@@ -128,20 +165,38 @@ pub fn note(directory: &Path, host: &Host, entry: &str) {
     }
 }
 
-fn observe_effect(
-    effect: &super::adapters::Effect,
+fn observe_event(
+    origin: HookOrigin,
+    event: &Event,
     session: &SessionEnvironment,
     options: &Options,
     host: &Host,
 ) -> Result<HookOutcome> {
     let options = Options { lock_wait: HOOK_LOCK_WAIT.min(options.lock_wait), ..options.clone() };
     // What no record could turn into an observation needs no lock.
-    if let super::adapters::Effect::Nothing(ignored) = effect {
+    if let (Effect::Nothing(ignored), None) = (&event.effect, &event.child) {
         return Ok(HookOutcome::Ignored(*ignored));
     }
-    let writer = session.writer(&options, host)?;
+    if origin == HookOrigin::OwnProcess && options.extension && is_foreign_descendant(session, &options, host)
+    {
+        let refused = Report { outcome: Outcome::Refused(Refusal::ForeignDescendant), floor_failure: None };
+        return Ok(HookOutcome::Observed(refused));
+    }
+    let happened = match origin {
+        HookOrigin::OwnProcess => own_start(host),
+        HookOrigin::Told => host.clock.boot(),
+    };
+    let happened_ms = u64::try_from(happened.as_millis()).unwrap_or(u64::MAX);
+    let writer = session.writer(&options, host)?.of_hook(happened_ms);
+    if let Some(child) = &event.child {
+        let report = writer.note_child(child)?;
+        return Ok(match report.outcome {
+            Outcome::Coalesced => HookOutcome::Ignored(Ignored::ChildEvent),
+            Outcome::Landed | Outcome::Refused(_) => HookOutcome::Observed(report),
+        });
+    }
     let mut ignored = Ignored::NoChange;
-    let report = writer.observe_over_own(|own| match effect.resolve(own) {
+    let report = writer.observe_over_own(|own| match event.effect.resolve(own) {
         Resolution::Observe(observation) => Some(observation),
         Resolution::Nothing(why) => {
             ignored = why;
@@ -149,6 +204,24 @@ fn observe_effect(
         }
     })?;
     Ok(report.map_or(HookOutcome::Ignored(ignored), HookOutcome::Observed))
+}
+
+/// When this process started, on the boot clock; now where that is not known.
+fn own_start(host: &Host) -> Duration {
+    let now = host.clock.boot();
+    since_boot(host.processes.own_start()).filter(|start| *start <= now).unwrap_or(now)
+}
+
+/// Whether this process stands under another harness than the one that the session attached. Looked at before the
+/// lock, which other hooks wait for; a process that is attached meanwhile is the next hook's to see.
+fn is_foreign_descendant(session: &SessionEnvironment, options: &Options, host: &Host) -> bool {
+    let snapshot = Reader::open(&session.agent_dir, options, host).snapshot();
+    let own = snapshot.record().filter(|record| record.incarnation == session.identity.token);
+    let Some(process) = own.and_then(|record| record.extension.as_ref()?.process.as_ref()) else {
+        return false;
+    };
+    let table = &*host.processes;
+    is_foreign(&ancestors(table), process, &table.pid_namespace())
 }
 
 /// The log's entry, for what an operator may have to look into.

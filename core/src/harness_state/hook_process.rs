@@ -17,12 +17,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::adapters::Harness;
 use super::environment::SessionVariables;
-use super::hook::{HOOK_DEADLINE, HOOK_LOCK_WAIT, note, observe_hook_for};
+use super::hook::{HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOrigin, note, observe_from_for};
 use super::options::Options;
 use crate::clock::{Clock, SystemClock};
 use crate::host::Host;
 use crate::json::lenient;
-use crate::process::{ProcessTable, SystemProcessTable};
+use crate::process::{ProcessTable, SystemProcessTable, since_boot};
 
 /// What is left at the least, however long the interpreter took to start: enough for an observation without a wait.
 const LEAST: Duration = Duration::from_millis(100);
@@ -88,7 +88,14 @@ fn serve(arguments: &[OsString], variables: &SessionVariables, ends_at: Duration
         (_, [_, ..]) => return refused(harness.name(), "one argument too many"),
     };
     READING.store(false, Ordering::Relaxed);
-    let _ = observe_hook_for(variables, harness, &payload, &Options::default(), &Host::system());
+    let _ = observe_from_for(
+        HookOrigin::OwnProcess,
+        variables,
+        harness,
+        &payload,
+        &Options::default(),
+        &Host::system(),
+    );
     Ok(())
 }
 
@@ -146,13 +153,8 @@ fn arm(agent_dir: Option<&Path>) -> Duration {
 
 /// How old this process is: what the interpreter's start has taken from the deadline. Zero where it is not known.
 fn own_age() -> Duration {
-    let ticks_per_second = rustix::param::clock_ticks_per_second();
-    let start = SystemProcessTable.own_start();
-    if start == 0 || ticks_per_second == 0 || cfg!(not(target_os = "linux")) {
-        return Duration::ZERO;
-    }
-    let started = Duration::from_millis(start.saturating_mul(1000) / ticks_per_second);
-    SystemClock.boot().saturating_sub(started)
+    since_boot(SystemProcessTable.own_start())
+        .map_or(Duration::ZERO, |started| SystemClock.boot().saturating_sub(started))
 }
 
 fn set_alarm(after: Duration) {

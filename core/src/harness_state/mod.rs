@@ -15,17 +15,19 @@
 //! - [`SessionEnvironment`]: handing a session to its siblings;
 //! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook.
 //!
-//! Watching, explaining, fleets and the extension object (sections G and H of the specification) get `explain.rs`,
-//! `fleet.rs`, `watch.rs` and `extension.rs` beside these.
+//! - [`Extension`]: what our writers add to a record, and [`Moment`]: how old it then is.
 
 pub mod adapters;
+mod ancestry;
 mod claim;
 mod codec;
 mod derive;
 mod environment;
+mod extension;
 mod hook;
 mod hook_process;
 mod log;
+mod moment;
 mod observation;
 mod options;
 mod outcome;
@@ -46,11 +48,13 @@ pub use environment::{
     AGENT, AGENT_DIR, HARNESS, PTY_SESSION, SESSION_SEQ, SESSION_TOKEN, SessionEnvironment, SessionVariables,
     VARIABLES,
 };
+pub use extension::{EXTENSION, Evidence, Extension, HarnessProcess, MAX_CHILDREN};
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };
 pub use hook_process::{keep_hook_deadline, serve_hook};
 pub use log::MAX_LOG_BYTES;
+pub use moment::Moment;
 pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};
 pub use options::{Options, SCHEMA, WRAPPERLESS_PREFIX};
 pub use outcome::{Heartbeat, Outcome, Refusal, Report, Skip};

@@ -27,14 +27,14 @@ macro_rules! words {
             ///
             /// # Errors
             /// `HARNESS_STATE_INPUT` with reason `word`; the message names the words.
-            pub fn parse(argument: &str, word: &str) -> Result<Self> {
+            pub fn parse(argument: &str, word: &str) -> $crate::error::Result<Self> {
                 let value = $name::from_word(word);
                 if value.word() == word {
                     return Ok(value);
                 }
                 let words: Vec<&str> = $name::ALL.iter().map(|value| value.word()).collect();
                 let message = format!("no such word, argument=`{argument}` word=`{word}` known=`{}`", words.join(" "));
-                Err(Error::new(Code::HarnessStateInput, message).with_reason("word"))
+                Err($crate::error::Error::new($crate::error::Code::HarnessStateInput, message).with_reason("word"))
             }
 
             /// The word as it is written.
@@ -45,6 +45,8 @@ macro_rules! words {
         }
     };
 }
+
+pub(super) use words;
 
 words! {
     /// What the harness is doing.

@@ -29,6 +29,8 @@ pub struct Options {
     /// Tokens with one of these prefixes may claim, and be claimed from, without a wrapper. Default
     /// [`WRAPPERLESS_PREFIX`]. None is empty or begins with a digit.
     pub wrapperless_prefixes: Vec<String>,
+    /// Whether records carry the extension object, and are judged by it (HS-95). Default yes.
+    pub extension: bool,
     /// A probe that takes longer than this has answered nothing. Default 100 ms: ten times what reading the
     /// process table takes on a loaded machine.
     pub probe_budget: Duration,
@@ -44,6 +46,7 @@ impl Default for Options {
             future_skew_ms: MINUTE_MS,
             lock_wait: Duration::from_secs(10),
             wrapperless_prefixes: vec![WRAPPERLESS_PREFIX.to_owned()],
+            extension: true,
             probe_budget: Duration::from_millis(100),
         }
     }

@@ -67,6 +67,12 @@ reasons! {
         Schema = "schema",
         /// The session's own ending with an exit stands.
         Terminal = "terminal",
+        /// A later event of the same session stands.
+        Late = "late",
+        /// What stands is fresh and known by stronger evidence.
+        WeakerEvidence = "weaker-evidence",
+        /// The hook belongs to another harness, which inherited the session's variables.
+        ForeignDescendant = "foreign-descendant",
         /// A hook had no identity in its environment.
         IdentityMissing = "identity-missing",
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::derive::{Derived, Snapshot};
+use super::moment::Moment;
 use super::options::Options;
 use super::probe::{Probe, ask_within_budget};
 use super::seat::{RECORD, Stored};
@@ -50,16 +51,20 @@ impl Reader {
             _ => crate::process::Liveness::Indeterminate,
         };
         let asked: Option<&mut dyn FnMut() -> _> = if probe.is_some() { Some(&mut ask) } else { None };
-        snapshot.derive(&self.options, self.host.clock.wall_ms(), asked)
+        snapshot.derive(&self.options, snapshot.taken_at(), asked)
     }
 
     /// What stands there, for deriving later and for looking at the record itself.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        match self.locate() {
-            Ok((directory, name)) => Snapshot::new(Stored::read(&*directory, &name)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Snapshot::new(Stored::Absent),
-            Err(error) => Snapshot::unreadable(error),
+        let located = self.locate();
+        let stored = located.map(|(directory, name)| Stored::read(&*directory, &name));
+        // After the reading, so that no record that was read is of the future.
+        let now = Moment::now(&self.host);
+        match stored {
+            Ok(stored) => Snapshot::new(stored, now),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Snapshot::new(Stored::Absent, now),
+            Err(error) => Snapshot::unreadable(error, now),
         }
     }
 

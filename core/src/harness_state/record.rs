@@ -1,5 +1,6 @@
 //! The record as it stands on disk.
 
+use super::extension::Extension;
 use super::observation::{Ask, BlockedOn, InputBuffer, Observation, State};
 
 /// A word from the disk: what this build understands by it, and how it was spelled where that is nothing.
@@ -51,6 +52,8 @@ pub struct Record {
     pub written_at_ms: u64,
     /// How often the observation has changed.
     pub transitions: u64,
+    /// What writers that know the extension added; none from others, and where it is damaged.
+    pub extension: Option<Extension>,
 }
 
 impl Record {
@@ -90,6 +93,13 @@ impl Record {
         self.state.value == State::Ended
             && self.exit.is_none()
             && self.reason.as_deref() == Some(super::observation::SUPERSEDED)
+    }
+
+    /// Whether children run although the turn is over (HS-99).
+    #[must_use]
+    pub fn waits_for_children(&self) -> bool {
+        let runs = self.extension.as_ref().is_some_and(|extension| !extension.children.is_empty());
+        runs && matches!(self.state.value, State::Idle | State::Ready)
     }
 
     /// Whether this record says that a session lives.

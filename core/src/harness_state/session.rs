@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::claim::{Claim, Claimant, claim};
 use super::environment::SessionEnvironment;
-use super::observation::{Observation, State};
+use super::extension::HarnessProcess;
 use super::options::Options;
 use super::outcome::{Heartbeat, Report, Skip};
 use super::ownership::refuse_forked;
@@ -161,8 +161,9 @@ impl Session {
         self.environment().to_env()
     }
 
-    /// Names the harness process that was started for this session, and records `ready` if nothing has been observed
-    /// since the claim and the session names a pty session. From then on no heartbeat is made for a dead harness.
+    /// Names the harness process that was started for this session, in the record too, and records `ready` if nothing
+    /// has been observed since the claim and the session names a pty session. From then on no heartbeat is made for a
+    /// dead harness, and a hook of another harness below it writes nothing (HS-113).
     ///
     /// # Errors
     /// `HARNESS_STATE_INPUT` with reason `no-such-process` when the pid runs no process now; as [`Writer::observe`].
@@ -173,12 +174,7 @@ impl Session {
             return Err(Error::new(Code::HarnessStateInput, message).with_reason("no-such-process"));
         };
         self.life().harness = Some(process.clone());
-        if self.writer.identity().pty_session.is_some() {
-            self.writer.observe_over_own(|own| {
-                let untouched = own.is_some_and(Observation::is_placeholder);
-                untouched.then(|| Observation::new(State::Ready))
-            })?;
-        }
+        self.writer.attach(&HarnessProcess::from(&process))?;
         Ok(process)
     }
 

@@ -2,7 +2,10 @@
 //!
 //! Live running, the simulation and the tests call the same functions. Nothing here touches a disk.
 
+use super::adapters::{Child, ChildStep};
 use super::codec::Salvage;
+use super::extension::{Evidence, Extension, HarnessProcess, MAX_CHILDREN};
+use super::moment::{Freshness, Moment};
 use super::observation::{Ask, BlockedOn, InputBuffer, Observation, SUPERSEDED, State};
 use super::options::Options;
 use super::outcome::{Refusal, Skip};
@@ -22,8 +25,14 @@ pub(crate) enum Prior<'a> {
 pub(crate) struct Circumstances<'a> {
     pub(crate) prior: Prior<'a>,
     pub(crate) floor: u64,
-    pub(crate) now_ms: u64,
+    pub(crate) now: &'a Moment,
     pub(crate) options: &'a Options,
+}
+
+impl Circumstances<'_> {
+    fn now_ms(&self) -> u64 {
+        self.now.wall_ms
+    }
 }
 
 /// What one writer brings to a decision.
@@ -33,6 +42,9 @@ pub(crate) struct Standing<'a> {
     /// Adopted or remembered; none for a token-only writer that has resolved none yet.
     pub(crate) sequence: Option<u64>,
     pub(crate) interrupted: bool,
+    pub(crate) evidence: Evidence,
+    /// When the event happened that a hook tells of, on the boot clock; none for whoever tells of the present.
+    pub(crate) event_ms: Option<u64>,
 }
 
 /// What becomes of an observation.
@@ -46,8 +58,8 @@ pub(crate) enum Decision {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// The own ending stands; `observe_unless_ended` leaves it (HS-42).
-    KeepEnding,
+    /// It may not be written. The record is what stands, with one more late event counted.
+    Refuse(Refusal, Option<Box<Record>>),
     /// Nothing changed and the stamp is fresh (HS-43).
     Coalesce,
     /// This is the new record.
@@ -69,7 +81,9 @@ pub(crate) fn observe(
         Prior::Record(record) => observe_over(at, who, record, sequence, observation, keep_ending),
         Prior::Absent | Prior::Unreadable(_) => {
             let fresh = written(who.identity, &at.options.schema, sequence, observation);
-            Then::Land(Box::new(Record { since_ms: at.now_ms, written_at_ms: at.now_ms, ..fresh }))
+            let now_ms = at.now_ms();
+            let extension = extension_of(at, who, None, observation);
+            Then::Land(Box::new(Record { since_ms: now_ms, written_at_ms: now_ms, extension, ..fresh }))
         }
     };
     Decision::Resolved { sequence, then }
@@ -111,12 +125,14 @@ fn observe_over(
     // The schema was accepted above, so the token alone decides whose record it is (HS-41).
     let own = record.incarnation == who.identity.token;
     if keep_ending && own && record.is_terminal() {
-        return Then::KeepEnding;
+        return Then::Refuse(Refusal::Terminal, one_more_late(at, who, record));
     }
     let unchanged = own && !who.interrupted && record.says(observation);
-    let trusted = record.written_at_ms <= at.now_ms.saturating_add(at.options.future_skew_ms);
-    if unchanged && trusted && record.age_ms(at.now_ms) < at.options.refresh_ms {
+    if unchanged && is_freshly_stamped(at, record) {
         return Then::Coalesce;
+    }
+    if own && let Some(refused) = gives_way(at, who, record) {
+        return refused;
     }
     let stamp = stamp(at, Some(record.written_at_ms));
     // An adopted session keeps the spelling it found until a new claim (HS-05).
@@ -127,7 +143,129 @@ fn observe_over(
     } else {
         (stamp, record.transitions.saturating_add(1))
     };
-    Then::Land(Box::new(Record { since_ms, written_at_ms: stamp, transitions, ..next }))
+    let extension = extension_of(at, who, Some(record).filter(|_| own), observation);
+    Then::Land(Box::new(Record { since_ms, written_at_ms: stamp, transitions, extension, ..next }))
+}
+
+/// HS-97 and HS-98: what stands is of a later event, or known by stronger evidence.
+fn gives_way(at: Circumstances<'_>, who: Standing<'_>, record: &Record) -> Option<Then> {
+    let extension = record.extension.as_ref().filter(|_| at.options.extension)?;
+    let comparable = at.now.machine.as_ref().is_some_and(|machine| extension.is_of(machine));
+    if comparable && who.event_ms.is_some_and(|event_ms| Some(event_ms) < extension.event_ms) {
+        return Some(Then::Refuse(Refusal::Late, one_more_late(at, who, record)));
+    }
+    let standing = extension.evidence.as_ref()?.value;
+    let fresh = matches!(Freshness::of(record, at.now, at.options), Freshness::Fresh { .. });
+    let weaker = fresh && record.state.value != State::Ended && who.evidence.is_weaker_than(standing);
+    weaker.then_some(Then::Refuse(Refusal::WeakerEvidence, None))
+}
+
+/// What stands with one more late event counted, for a hook's event over a record that counts them.
+fn one_more_late(at: Circumstances<'_>, who: Standing<'_>, record: &Record) -> Option<Box<Record>> {
+    let counted = record.extension.as_ref().filter(|_| at.options.extension && who.event_ms.is_some())?;
+    let mut counted = counted.clone();
+    counted.late = counted.late.saturating_add(1);
+    Some(Box::new(Record { extension: Some(counted), ..record.clone() }))
+}
+
+/// The extension beside an observation that lands. An observation of the present is the newest event there is; one of
+/// an event that is older than another's, which was not refused, does not set the order back.
+fn extension_of(
+    at: Circumstances<'_>,
+    who: Standing<'_>,
+    own: Option<&Record>,
+    observation: &Observation,
+) -> Option<Extension> {
+    let mut extension = stamped_extension(at, own)?;
+    let happened = who.event_ms.unwrap_or(extension.boot_ms);
+    extension.event_ms = Some(extension.event_ms.map_or(happened, |stored| stored.max(happened)));
+    extension.evidence = Some(Word::known(who.evidence));
+    if observation.state == State::Ended {
+        extension.children.clear();
+    }
+    Some(extension)
+}
+
+/// What the own record's extension says, stamped now; none where none is to be written.
+fn stamped_extension(at: Circumstances<'_>, own: Option<&Record>) -> Option<Extension> {
+    let machine = at.now.machine.as_ref().filter(|_| at.options.extension)?;
+    let stood = own.and_then(|record| record.extension.clone()).unwrap_or_default();
+    Some(stood.stamped(machine))
+}
+
+/// Decides an event about a child (HS-99): the turn stays as it is.
+pub(crate) fn child(at: Circumstances<'_>, who: Standing<'_>, child: &Child) -> Decision {
+    beside_the_turn(at, who, |record, _| {
+        if record.state.value == State::Ended && !record.is_placeholder() {
+            let refused = Then::Refuse(Refusal::Terminal, one_more_late(at, who, record));
+            return if record.is_terminal() { refused } else { Then::Coalesce };
+        }
+        let Some(mut extension) = stamped_extension(at, Some(record)) else { return Then::Coalesce };
+        let known = extension.children.iter().position(|id| *id == child.id);
+        let changed = match (child.step, known) {
+            (ChildStep::Started | ChildStep::Working, None) => {
+                let room = extension.children.len() < MAX_CHILDREN;
+                if room {
+                    extension.children.push(child.id.clone());
+                }
+                room
+            }
+            (ChildStep::Stopped, Some(position)) => {
+                extension.children.remove(position);
+                true
+            }
+            (ChildStep::Started | ChildStep::Working, Some(_)) | (ChildStep::Stopped, None) => false,
+        };
+        if !changed && is_freshly_stamped(at, record) {
+            return Then::Coalesce;
+        }
+        let written_at_ms = stamp(at, Some(record.written_at_ms));
+        Then::Land(Box::new(Record { written_at_ms, extension: Some(extension), ..record.clone() }))
+    })
+}
+
+/// Decides the naming of the harness's process: the first live evidence where nothing has been observed yet.
+pub(crate) fn attach(at: Circumstances<'_>, who: Standing<'_>, process: &HarnessProcess) -> Decision {
+    beside_the_turn(at, who, |record, sequence| {
+        let begins = record.is_placeholder() && who.identity.pty_session.is_some();
+        if record.state.value == State::Ended && !record.is_placeholder() {
+            return Then::Coalesce;
+        }
+        let named = record.extension.as_ref().and_then(|extension| extension.process.as_ref());
+        let mut next = match begins {
+            true => match observe_over(at, who, record, sequence, &Observation::new(State::Ready), true) {
+                Then::Land(next) => *next,
+                other => return other,
+            },
+            false if named == Some(process) => return Then::Coalesce,
+            false => {
+                let Some(extension) = stamped_extension(at, Some(record)) else { return Then::Coalesce };
+                let written_at_ms = stamp(at, Some(record.written_at_ms));
+                Record { written_at_ms, extension: Some(extension), ..record.clone() }
+            }
+        };
+        if let Some(extension) = &mut next.extension {
+            extension.process = Some(process.clone());
+        }
+        Then::Land(Box::new(next))
+    })
+}
+
+/// Decides what changes nothing but the own record's extension; over anything else there is nothing to do.
+fn beside_the_turn(
+    at: Circumstances<'_>,
+    who: Standing<'_>,
+    decide: impl FnOnce(&Record, u64) -> Then,
+) -> Decision {
+    let sequence = match resolve_sequence(at, who) {
+        Ok(sequence) => sequence,
+        Err(refusal) => return Decision::Refused(refusal),
+    };
+    let then = match at.prior {
+        Prior::Record(record) if record.incarnation == who.identity.token => decide(record, sequence),
+        Prior::Record(_) | Prior::Absent | Prior::Unreadable(_) => Then::Coalesce,
+    };
+    Decision::Resolved { sequence, then }
 }
 
 /// Decides a heartbeat (HS-51 to HS-53). The floor fences it too: HSI-1 holds for every write.
@@ -151,7 +289,8 @@ pub(crate) fn heartbeat(at: Circumstances<'_>, token: &str, sequence: Option<u64
     if record.seq.max(at.floor) > sequence.unwrap_or(record.seq) {
         return Err(Skip::Superseded);
     }
-    Ok(Record { written_at_ms: stamp(at, Some(record.written_at_ms)), ..record.clone() })
+    let extension = stamped_extension(at, Some(record));
+    Ok(Record { written_at_ms: stamp(at, Some(record.written_at_ms)), extension, ..record.clone() })
 }
 
 /// The placeholder that a claim writes (HS-57 to HS-60); none when no sequence is left.
@@ -179,6 +318,7 @@ pub(crate) fn claim(at: Circumstances<'_>, agent: &str, harness: &str, token: &s
         since_ms: stamp,
         written_at_ms: stamp,
         transitions: transitions.map_or(0, |count| count.saturating_add(1)),
+        extension: stamped_extension(at, None),
     })
 }
 
@@ -191,18 +331,24 @@ pub(crate) fn may_claim_wrapperless(at: Circumstances<'_>) -> bool {
             record.incarnation.is_empty()
                 || at.options.is_wrapperless(&record.incarnation)
                 || record.is_terminal()
-                || record.age_ms(at.now_ms) >= at.options.stale_ms
+                || matches!(Freshness::of(record, at.now, at.options), Freshness::Stale | Freshness::Rebooted)
         }
     }
+}
+
+/// Trusted and younger than a refresh, as every program judges it (HS-43).
+fn is_freshly_stamped(at: Circumstances<'_>, record: &Record) -> bool {
+    let trusted = record.written_at_ms <= at.now_ms().saturating_add(at.options.future_skew_ms);
+    trusted && record.age_ms(at.now_ms()) < at.options.refresh_ms
 }
 
 /// HS-47: one past a trusted stamp, and never behind the clock.
 fn stamp(at: Circumstances<'_>, previous: Option<u64>) -> u64 {
     match previous {
-        Some(previous) if previous <= at.now_ms.saturating_add(at.options.future_skew_ms) => {
-            at.now_ms.max(previous.saturating_add(1))
+        Some(previous) if previous <= at.now_ms().saturating_add(at.options.future_skew_ms) => {
+            at.now_ms().max(previous.saturating_add(1))
         }
-        _ => at.now_ms,
+        _ => at.now_ms(),
     }
 }
 
@@ -224,5 +370,6 @@ fn written(identity: &WriterIdentity, schema: &str, sequence: u64, observation: 
         since_ms: 0,
         written_at_ms: 0,
         transitions: 0,
+        extension: None,
     }
 }

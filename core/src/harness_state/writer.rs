@@ -7,10 +7,13 @@ use std::io;
 use std::path::Path;
 use std::sync::MutexGuard;
 
+use super::adapters::Child;
 use super::codec::{self, MAX_RECORD_BYTES};
+use super::extension::{Evidence, HarnessProcess};
+use super::moment::Moment;
 use super::observation::Observation;
 use super::options::Options;
-use super::outcome::{Heartbeat, Outcome, Refusal, Report, Skip};
+use super::outcome::{Heartbeat, Outcome, Report, Skip};
 use super::ownership::{OwnershipGuard, raise_floor};
 use super::record::Record;
 use super::seat::{FLOOR, Floor, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable};
@@ -39,6 +42,8 @@ pub struct WriterIdentity {
 pub struct Writer {
     seat: Seat,
     identity: WriterIdentity,
+    evidence: Evidence,
+    event_ms: Option<u64>,
     memory: ForkSafe<Memory>,
 }
 
@@ -70,6 +75,15 @@ struct JudgedFloor {
     read_at_ms: u64,
 }
 
+/// What becomes of the members of a record that this build does not know.
+#[derive(Clone, Copy, Debug)]
+enum Unknown {
+    /// They stay as they stand: the record says what it said, and a little more.
+    Kept,
+    /// They go: the record is another.
+    Dropped,
+}
+
 /// A file changed within the clock tick of the file system in which it was read looks unchanged.
 const SETTLED_AFTER_NS: i128 = 20_000_000;
 /// The same where the file system keeps whole seconds, or, as FAT does, every other one.
@@ -92,7 +106,27 @@ impl Writer {
     ) -> Result<Self> {
         refuse_empty(&identity.token)?;
         let memory = ForkSafe::new(move || Memory { sequence, ..Memory::default() });
-        Ok(Writer { seat: Seat::new(directory.as_ref(), host, options)?, identity, memory })
+        let seat = Seat::new(directory.as_ref(), host, options)?;
+        Ok(Writer { seat, identity, evidence: Evidence::Wrapper, event_ms: None, memory })
+    }
+
+    /// The same voice, knowing what it observes by this evidence and not by that of a wrapper. Screens give way to
+    /// what hooks and channels have told, while that is fresh (HS-98).
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `word` for unknown evidence.
+    pub fn with_evidence(self, evidence: Evidence) -> Result<Self> {
+        if evidence == Evidence::Unknown {
+            let message = "unknown is derived by readers, and nothing is observed by it";
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("word"));
+        }
+        Ok(Writer { evidence, ..self })
+    }
+
+    /// The voice of a hook: what it tells of happened at this time on the boot clock. It gives way to what stands of a
+    /// later event (HS-97).
+    pub(crate) fn of_hook(self, event_ms: u64) -> Self {
+        Writer { evidence: Evidence::Hook, event_ms: Some(event_ms), ..self }
     }
 
     /// Who writes.
@@ -166,6 +200,25 @@ impl Writer {
         self.observe(&Observation::ended(exit))
     }
 
+    /// Notes what became of a child of the session's: a subagent that starts, works or stops. The turn stays as it is;
+    /// a reader that finds it over while children run answers `active` (HS-99). Not synced. Where the session has
+    /// observed nothing, where it has ended, and with the extension switched off, there is nothing to note.
+    ///
+    /// # Errors
+    /// As [`Writer::observe`].
+    pub fn note_child(&self, child: &Child) -> Result<Report> {
+        self.beside_the_turn(|at, who| transition::child(at, who, child))
+    }
+
+    /// Names the harness's process in the record's extension, and records `ready` where nothing has been observed since
+    /// the claim and the writer names a pty session. Not synced.
+    ///
+    /// # Errors
+    /// As [`Writer::observe`].
+    pub(crate) fn attach(&self, process: &HarnessProcess) -> Result<Report> {
+        self.beside_the_turn(|at, who| transition::attach(at, who, process))
+    }
+
     /// Makes the next landed observation a transition even if it says what stands, because what stands was
     /// interrupted. Touches no file.
     pub fn interrupt(&self) {
@@ -191,7 +244,8 @@ impl Writer {
         let directory = &**lock.directory();
         let stored = Stored::read(directory, RECORD);
         let floor = self.floor(directory)?;
-        let at = self.circumstances(&stored, floor.value);
+        let now = Moment::now(&self.seat.host);
+        let at = self.circumstances(&stored, floor.value, &now);
         let next = match transition::heartbeat(at, &self.identity.token, self.sequence()) {
             Ok(next) => next,
             Err(skip) => return Ok(Heartbeat::Skipped(skip)),
@@ -270,37 +324,92 @@ impl Writer {
             }
         };
         let floor = self.floor(directory)?;
-        let at = self.circumstances(&stored, floor.value);
-        let (sequence, interrupts, interrupted) = {
-            let memory = self.memory();
-            (memory.sequence, memory.interrupts, memory.interrupts != memory.answered_interrupts)
+        let now = Moment::now(&self.seat.host);
+        let at = self.circumstances(&stored, floor.value, &now);
+        let (standing, interrupts) = self.standing();
+        let decision = transition::observe(at, standing, observation, keep_ending);
+        let is_coalesced = matches!(&decision, Decision::Resolved { then: Then::Coalesce, .. });
+        let report = self.carry_out(directory, &stored, &floor, decision, Unknown::Dropped)?;
+        match report.outcome {
+            Outcome::Landed => {
+                let mut memory = self.memory();
+                memory.answered_interrupts = interrupts;
+                memory.judged = None;
+            }
+            _ if is_coalesced => self.remember_judged(stored, read_at_ms),
+            Outcome::Coalesced | Outcome::Refused(_) => {}
+        }
+        Ok(report)
+    }
+
+    /// Decides under the lock what concerns the own record without being an observation of the turn.
+    fn beside_the_turn(
+        &self,
+        decide: impl FnOnce(Circumstances<'_>, Standing<'_>) -> Decision,
+    ) -> Result<Report> {
+        match self.seat.host.files.open(&self.seat.path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Report::of(Outcome::Coalesced));
+            }
+            Err(error) => return Err(self.seat.io("open", error)),
+        }
+        let lock = self.seat.lock()?;
+        let directory = &**lock.directory();
+        let stored = Stored::read(directory, RECORD);
+        let floor = self.floor(directory)?;
+        let now = Moment::now(&self.seat.host);
+        let decision = decide(self.circumstances(&stored, floor.value, &now), self.standing().0);
+        self.carry_out(directory, &stored, &floor, decision, Unknown::Kept)
+    }
+
+    /// What this writer brings to a decision, and how often it has been interrupted by now.
+    fn standing(&self) -> (Standing<'_>, u64) {
+        let memory = self.memory();
+        let standing = Standing {
+            identity: &self.identity,
+            sequence: memory.sequence,
+            interrupted: memory.interrupts != memory.answered_interrupts,
+            evidence: self.evidence,
+            event_ms: self.event_ms,
         };
-        let standing = Standing { identity: &self.identity, sequence, interrupted };
-        let (sequence, then) = match transition::observe(at, standing, observation, keep_ending) {
+        (standing, memory.interrupts)
+    }
+
+    fn carry_out(
+        &self,
+        directory: &dyn Directory,
+        stored: &Stored,
+        floor: &Floor,
+        decision: Decision,
+        unknown: Unknown,
+    ) -> Result<Report> {
+        let (sequence, then) = match decision {
             Decision::Refused(refusal) => return Ok(Report::of(Outcome::Refused(refusal))),
             Decision::Resolved { sequence, then } => (sequence, then),
         };
         self.memory().sequence = Some(sequence);
-        let record = match then {
-            Then::KeepEnding => return Ok(Report::of(Outcome::Refused(Refusal::Terminal))),
-            Then::Coalesce => {
-                self.remember_judged(stored, read_at_ms);
-                return Ok(Report::of(Outcome::Coalesced));
-            }
-            Then::Land(record) => record,
+        let (record, unknown, outcome) = match then {
+            Then::Coalesce => return Ok(Report::of(Outcome::Coalesced)),
+            Then::Refuse(refusal, None) => return Ok(Report::of(Outcome::Refused(refusal))),
+            Then::Refuse(refusal, Some(counted)) => (counted, Unknown::Kept, Outcome::Refused(refusal)),
+            Then::Land(record) => (record, unknown, Outcome::Landed),
         };
         let durability = if record.is_terminal() { Durability::Durable } else { Durability::Observed };
-        let parsed = match &stored {
+        let parsed = match stored {
             Stored::Parsed(parsed) => Some(&**parsed),
             Stored::Absent | Stored::Unreadable(_) => None,
         };
-        self.publish(directory, &codec::encode(&record), durability, parsed)?;
-        {
-            let mut memory = self.memory();
-            memory.answered_interrupts = interrupts;
-            memory.judged = None;
+        let bytes = match (unknown, parsed) {
+            (Unknown::Kept, Some(parsed)) => codec::encode_keeping_unknown(&record, &parsed.bytes),
+            _ => codec::encode(&record),
+        };
+        match (self.publish(directory, &bytes, durability, parsed), outcome) {
+            // The refusal stands whether or not the event could be counted.
+            (Err(_), Outcome::Refused(_)) => return Ok(Report::of(outcome)),
+            (published, _) => published?,
         }
-        Ok(Report { outcome: Outcome::Landed, floor_failure: self.raise_floor(directory, &floor, sequence) })
+        Ok(Report { outcome, floor_failure: self.raise_floor(directory, floor, record.seq) })
     }
 
     /// HS-20: a call that publishes nothing may decide without the lock where one look at the record is a valid
@@ -329,14 +438,20 @@ impl Writer {
         if !floor_stands {
             return None;
         }
+        let now = Moment::now(&self.seat.host);
         let at = Circumstances {
             prior: Prior::Record(&judged.record),
             floor: floor.floor.value,
-            now_ms: self.seat.host.clock.wall_ms(),
+            now: &now,
             options: &self.seat.options,
         };
-        let interrupted = memory.interrupts != memory.answered_interrupts;
-        let standing = Standing { identity: &self.identity, sequence: memory.sequence, interrupted };
+        let standing = Standing {
+            identity: &self.identity,
+            sequence: memory.sequence,
+            interrupted: memory.interrupts != memory.answered_interrupts,
+            evidence: self.evidence,
+            event_ms: self.event_ms,
+        };
         match transition::observe(at, standing, observation, keep_ending) {
             Decision::Resolved { then: Then::Coalesce, .. } => Some(Report::of(Outcome::Coalesced)),
             Decision::Resolved { .. } | Decision::Refused(_) => None,
@@ -374,9 +489,8 @@ impl Writer {
         Ok(floor)
     }
 
-    fn circumstances<'a>(&'a self, stored: &'a Stored, floor: u64) -> Circumstances<'a> {
-        let prior = prior_of(stored);
-        Circumstances { prior, floor, now_ms: self.seat.host.clock.wall_ms(), options: &self.seat.options }
+    fn circumstances<'a>(&'a self, stored: &'a Stored, floor: u64, now: &'a Moment) -> Circumstances<'a> {
+        Circumstances { prior: prior_of(stored), floor, now, options: &self.seat.options }
     }
 
     fn publish(

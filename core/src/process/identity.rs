@@ -59,14 +59,14 @@ impl ProcessIdentity {
     /// death, and so does a zombie; a stopped process, or one that may not be signalled, is alive.
     #[must_use]
     pub fn liveness(&self, table: &dyn ProcessTable) -> Liveness {
-        if self.host.is_empty() || self.host != table.host() {
+        if self.host.is_empty() || *self.host != *table.host() {
             return Liveness::Indeterminate;
         }
         let boot = table.boot();
         if self.boot.is_empty() || boot.is_empty() {
             return Liveness::Indeterminate;
         }
-        if self.boot != boot {
+        if *self.boot != *boot {
             return Liveness::Dead;
         }
         let namespace = table.pid_namespace();

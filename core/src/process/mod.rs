@@ -7,4 +7,4 @@ mod identity;
 mod table;
 
 pub use identity::{Liveness, ProcessIdentity};
-pub use table::{ProcessFact, ProcessTable, SystemProcessTable};
+pub use table::{Lineage, ProcessFact, ProcessTable, SystemProcessTable, since_boot};

@@ -1,6 +1,8 @@
 //! The trait through which facts about processes come in, and the machine's own table.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::ProcessIdentity;
 
@@ -18,11 +20,13 @@ pub trait ProcessTable: Send + Sync + fmt::Debug {
         }
     }
     /// Identifies the present boot; empty where the system does not tell.
-    fn boot(&self) -> String;
+    fn boot(&self) -> Arc<str>;
     /// Identifies this process's pid namespace; empty where the system does not tell.
     fn pid_namespace(&self) -> String;
     /// Identifies the machine; empty where the system does not tell.
-    fn host(&self) -> String;
+    fn host(&self) -> Arc<str>;
+    /// What is known of a process's place among the others; `None` where it cannot be read.
+    fn lineage(&self, pid: u32) -> Option<Lineage>;
 
     /// The identity of a process that runs now; `None` when there is no such process or it cannot be read.
     fn identify(&self, pid: u32) -> Option<ProcessIdentity> {
@@ -30,9 +34,9 @@ pub trait ProcessTable: Send + Sync + fmt::Debug {
             ProcessFact::Running { start } => Some(ProcessIdentity {
                 pid,
                 start,
-                boot: self.boot(),
+                boot: self.boot().to_string(),
                 pid_namespace: self.pid_namespace(),
-                host: self.host(),
+                host: self.host().to_string(),
             }),
             ProcessFact::Zombie | ProcessFact::Absent | ProcessFact::Unreadable => None,
         }
@@ -53,6 +57,19 @@ pub enum ProcessFact {
     Absent,
     /// The table cannot be read, or says nothing that can be understood.
     Unreadable,
+}
+
+/// A process's parent, and the names under which it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// Its start time in the table's unit.
+    pub start: u64,
+    /// Its parent's pid; 0 where it has none in this namespace.
+    pub parent: u32,
+    /// The name that the system keeps, which Linux cuts after 15 bytes.
+    pub name: String,
+    /// The arguments with which it was started, the program's own name first; empty where they cannot be read.
+    pub arguments: Vec<String>,
 }
 
 /// The process table of the machine.
@@ -103,10 +120,15 @@ impl ProcessTable for SystemProcessTable {
         if absent_by_signal(pid) { ProcessFact::Absent } else { ProcessFact::Unreadable }
     }
 
-    fn boot(&self) -> String {
-        std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map(|id| id.trim().to_owned())
-            .unwrap_or_default()
+    /// Read once: no process outlives its boot.
+    fn boot(&self) -> Arc<str> {
+        static KNOWN: OnceLock<Arc<str>> = OnceLock::new();
+        let known = KNOWN.get_or_init(|| {
+            std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+                .map(|id| id.trim().into())
+                .unwrap_or_default()
+        });
+        Arc::clone(known)
     }
 
     fn pid_namespace(&self) -> String {
@@ -115,12 +137,34 @@ impl ProcessTable for SystemProcessTable {
             .unwrap_or_default()
     }
 
-    fn host(&self) -> String {
-        let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-        match machine.trim() {
-            "" => rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            id => id.to_owned(),
+    /// Read once: what names a machine is there before its first process of ours, and stays.
+    fn host(&self) -> Arc<str> {
+        static KNOWN: OnceLock<Arc<str>> = OnceLock::new();
+        let known = KNOWN.get_or_init(|| {
+            let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+            match machine.trim() {
+                "" => rustix::system::uname().nodename().to_string_lossy().into(),
+                id => id.into(),
+            }
+        });
+        Arc::clone(known)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn lineage(&self, pid: u32) -> Option<Lineage> {
+        let mut lineage = parse_lineage(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
+        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let arguments = arguments.strip_suffix(&[0]).unwrap_or(&arguments);
+        if !arguments.is_empty() {
+            let text = |argument: &[u8]| String::from_utf8_lossy(argument).into_owned();
+            lineage.arguments = arguments.split(|byte| *byte == 0).map(text).collect();
         }
+        Some(lineage)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn lineage(&self, _pid: u32) -> Option<Lineage> {
+        None
     }
 }
 
@@ -138,6 +182,17 @@ fn absent_by_signal(pid: u32) -> bool {
     }
 }
 
+/// A start time in the table's unit as time since boot, on the clock that counts sleep; `None` where the system does
+/// not tell.
+#[must_use]
+pub fn since_boot(start: u64) -> Option<Duration> {
+    let ticks_per_second = rustix::param::clock_ticks_per_second();
+    if start == 0 || ticks_per_second == 0 || cfg!(not(target_os = "linux")) {
+        return None;
+    }
+    Some(Duration::from_millis(start.saturating_mul(1000) / ticks_per_second))
+}
+
 /// Reads state (field 3) and start time (field 22). The command name in field 2 may hold anything, closing
 /// parentheses and line ends included, so the fields are counted from the last closing parenthesis.
 #[cfg(target_os = "linux")]
@@ -153,6 +208,19 @@ fn parse_stat(stat: &[u8]) -> ProcessFact {
     }
 }
 
+/// Reads the name (field 2), the parent (field 4) and the start time (field 22); the arguments stand elsewhere.
+#[cfg(target_os = "linux")]
+fn parse_lineage(stat: &[u8]) -> Option<Lineage> {
+    let (begin, end) =
+        (stat.iter().position(|byte| *byte == b'(')?, stat.iter().rposition(|byte| *byte == b')')?);
+    let name = String::from_utf8_lossy(stat.get(begin + 1..end)?).into_owned();
+    let rest = std::str::from_utf8(&stat[end + 1..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace().skip(1);
+    let parent = fields.next()?.parse().ok()?;
+    let start = fields.nth(17)?.parse().ok()?;
+    Some(Lineage { start, parent, name, arguments: Vec::new() })
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
@@ -165,6 +233,9 @@ mod tests {
         assert_eq!(parse_stat(zombie), ProcessFact::Zombie);
         assert_eq!(parse_stat(b"7 (x"), ProcessFact::Unreadable);
         assert_eq!(parse_stat(b"7 (x) S 1"), ProcessFact::Unreadable);
+        let lineage = parse_lineage(line).expect("it is whole");
+        assert_eq!((lineage.parent, lineage.start, &*lineage.name), (1, 4711, "a) R) b\n"));
+        assert_eq!(parse_lineage(b"7 (x) S 1"), None);
     }
 
     #[test]
@@ -180,7 +251,12 @@ mod tests {
             assert!(crate::clock::Clock::awake(&clock) - started < deadline, "the child never ended");
             crate::clock::Clock::sleep(&clock, std::time::Duration::from_millis(1));
         }
+        let lineage = table.lineage(child.id()).expect("a zombie has a parent");
+        assert_eq!((lineage.parent, &*lineage.name), (table.own_pid(), "true"));
         child.wait().expect("the child is reaped");
+        assert_eq!(table.lineage(child.id()), None);
+        let own = table.lineage(table.own_pid()).expect("this process runs");
+        assert_eq!(own.arguments, std::env::args().collect::<Vec<_>>());
         assert_eq!(table.fact(child.id()), ProcessFact::Absent);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::process::{ProcessFact, ProcessTable};
+use crate::process::{Lineage, ProcessFact, ProcessTable};
 
 /// The processes of a simulated machine, as one of them sees them.
 ///
@@ -18,6 +18,7 @@ pub struct SimulatedProcesses {
 #[derive(Clone, Debug)]
 struct Machine {
     facts: BTreeMap<u32, ProcessFact>,
+    lineages: BTreeMap<u32, Lineage>,
     boot: String,
     boots: u64,
     pid_namespace: String,
@@ -31,6 +32,7 @@ impl SimulatedProcesses {
     pub fn new(own_pid: u32, start: u64) -> Self {
         let machine = Machine {
             facts: BTreeMap::from([(own_pid, ProcessFact::Running { start })]),
+            lineages: BTreeMap::new(),
             boot: boot_id(1),
             boots: 1,
             pid_namespace: "pid:[4026531836]".to_owned(),
@@ -52,9 +54,21 @@ impl SimulatedProcesses {
         self.set(pid, ProcessFact::Running { start });
     }
 
+    /// A process runs under this pid from now on, as a child of `parent` and started with these arguments, the
+    /// program's path first.
+    pub fn start_program(&self, pid: u32, start: u64, parent: u32, arguments: &[&str]) {
+        self.start(pid, start);
+        let name = arguments.first().map_or("", |program| program.rsplit('/').next().unwrap_or_default());
+        let name = name.to_owned();
+        let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.lock().lineages.insert(pid, Lineage { start, parent, name, arguments });
+    }
+
     /// The process is gone.
     pub fn end(&self, pid: u32) {
-        self.lock().facts.remove(&pid);
+        let mut machine = self.lock();
+        machine.facts.remove(&pid);
+        machine.lineages.remove(&pid);
     }
 
     /// Says what is known of a pid; of one of which nothing was said it is known that no process has it.
@@ -89,7 +103,8 @@ impl SimulatedProcesses {
         let before = self.lock();
         let boots = before.boots + 1;
         let facts = BTreeMap::from([(self.own_pid, ProcessFact::Running { start: boots })]);
-        let machine = Machine { facts, boot: boot_id(boots), boots, ..before.clone() };
+        let lineages = BTreeMap::new();
+        let machine = Machine { facts, lineages, boot: boot_id(boots), boots, ..before.clone() };
         SimulatedProcesses { machine: Arc::new(Mutex::new(machine)), own_pid: self.own_pid }
     }
 
@@ -117,16 +132,21 @@ impl ProcessTable for SimulatedProcesses {
         }
     }
 
-    fn boot(&self) -> String {
-        self.lock().boot.clone()
+    fn boot(&self) -> Arc<str> {
+        self.lock().boot.as_str().into()
     }
 
     fn pid_namespace(&self) -> String {
         self.lock().pid_namespace.clone()
     }
 
-    fn host(&self) -> String {
-        self.lock().host.clone()
+    fn host(&self) -> Arc<str> {
+        self.lock().host.as_str().into()
+    }
+
+    fn lineage(&self, pid: u32) -> Option<Lineage> {
+        let machine = self.lock();
+        machine.lineages.get(&pid).filter(|_| machine.readable).cloned()
     }
 }
 
@@ -170,6 +190,6 @@ mod tests {
         later.set_host("another");
         assert_eq!(identity.liveness(&later), Liveness::Indeterminate);
         later.set_boot("");
-        assert_eq!(later.boot(), "");
+        assert_eq!(&*later.boot(), "");
     }
 }

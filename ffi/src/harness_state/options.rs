@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gallivant_core::harness_state::Options;
-use gallivant_core::{Host, Result};
+use gallivant_core::{Code, Error, Host, Result};
 
 use crate::handle::array;
 use crate::host::{gallivant_host, host_or_system};
@@ -39,12 +39,15 @@ pub struct gallivant_harness_state_options {
     pub wrapperless_prefixes: *const gallivant_str,
     /// How many.
     pub wrapperless_prefixes_count: usize,
+    /// Whether records carry the extension object and are judged by it: 1 or 0. Default 1.
+    pub extension: u64,
 }
 sized!(gallivant_harness_state_options);
 
 // C: #define GALLIVANT_HARNESS_STATE_OPTIONS_INIT \
 // C:     { sizeof(gallivant_harness_state_options), NULL, { NULL, 0 }, NULL, 0, GALLIVANT_DEFAULT, \
-// C:       GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, NULL, 0 }
+// C:       GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, NULL, 0, \
+// C:       GALLIVANT_DEFAULT }
 
 /// The options behind an argument that may be null, and the host to use them with.
 ///
@@ -81,10 +84,23 @@ pub(crate) unsafe fn options(pointer: *const gallivant_harness_state_options) ->
             future_skew_ms: unless_default(given.future_skew_ms).unwrap_or(default.future_skew_ms),
             lock_wait: unless_default(given.lock_wait_ms).map_or(default.lock_wait, Duration::from_millis),
             wrapperless_prefixes: prefixes,
+            extension: switch("extension", given.extension, default.extension)?,
             probe_budget: unless_default(given.probe_budget_ms)
                 .map_or(default.probe_budget, Duration::from_millis),
         };
         Ok((made, host_or_system(given.host)))
+    }
+}
+
+fn switch(argument: &str, given: u64, default: bool) -> Result<bool> {
+    match given {
+        DEFAULT => Ok(default),
+        0 => Ok(false),
+        1 => Ok(true),
+        other => {
+            let message = format!("neither 0 nor 1, argument=`{argument}` value=`{other}`");
+            Err(Error::new(Code::Input, message).with_reason("argument"))
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char};
 
-use gallivant_core::harness_state::{Options, Snapshot};
+use gallivant_core::harness_state::{Moment, Options, Snapshot};
 use gallivant_core::process::Liveness;
 
 use super::reader::gallivant_harness_state_reader;
@@ -11,7 +11,7 @@ use crate::barrier::{answer, call};
 use crate::buffer::printable;
 use crate::error::gallivant_error;
 use crate::handle::{self, Exclusive, Handle, Out, borrow, give};
-use crate::options::OutSized;
+use crate::options::{DEFAULT, OutSized};
 use crate::process::LIVENESS;
 use crate::view::{Fixed, Texts};
 
@@ -51,6 +51,10 @@ impl gallivant_harness_state_snapshot {
             _record_texts: texts,
             derived_texts: Exclusive::new(Texts::default()),
         }
+    }
+
+    fn at(&self, now_ms: u64) -> Moment {
+        if now_ms == DEFAULT { self.snapshot.taken_at().clone() } else { Moment::wall(now_ms) }
     }
 }
 
@@ -104,7 +108,8 @@ pub unsafe extern "C" fn gallivant_harness_state_snapshot_damage(
     })
 }
 
-/// Whether a probe's answer makes a difference at `now_ms`: 1 if it does, 0 if not.
+/// Whether a probe's answer makes a difference at `now_ms` (see `gallivant_harness_state_snapshot_derive`): 1 if it
+/// does, 0 if not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_harness_state_snapshot_wants_probe(
     snapshot: *const gallivant_harness_state_snapshot,
@@ -117,13 +122,15 @@ pub unsafe extern "C" fn gallivant_harness_state_snapshot_wants_probe(
         call(error, || {
             let snapshot = borrow(snapshot, "snapshot")?;
             let out = Out::new(wants, "wants")?;
-            out.set(i32::from(snapshot.snapshot.wants_probe(&snapshot.options, now_ms)));
+            let at = snapshot.at(now_ms);
+            out.set(i32::from(snapshot.snapshot.wants_probe(&snapshot.options, &at)));
             Ok(())
         })
     }
 }
 
-/// What may be concluded at `now_ms` (wall clock in ms since 1970), with the reader's options and a probe's answer:
+/// What may be concluded at `now_ms`: `GALLIVANT_DEFAULT` for the instant at which the snapshot was taken, else the
+/// wall clock in ms since 1970, and then by the wall clock alone (the record's own clocks tell nothing). With the reader's options and a probe's answer:
 /// one of the GALLIVANT_LIVENESS constants, or `GALLIVANT_NO_PROBE`.
 ///
 /// The strings of `derived` are valid until the next `gallivant_harness_state_snapshot_derive` with this snapshot, or
@@ -145,7 +152,7 @@ pub unsafe extern "C" fn gallivant_harness_state_snapshot_derive(
             let out = OutSized::new(derived, "derived")?;
             let mut probe = given.map(|liveness| move || -> Liveness { liveness });
             let probe = probe.as_mut().map(|probe| probe as &mut dyn FnMut() -> Liveness);
-            let answer = snapshot.snapshot.derive(&snapshot.options, now_ms, probe);
+            let answer = snapshot.snapshot.derive(&snapshot.options, &snapshot.at(now_ms), probe);
             out.set(record::derived(answer.as_ref(), &mut texts));
             Ok(())
         })

@@ -9,14 +9,14 @@ import { TestHost } from '../../../bindings-node/lib/testing.js'
 import { parse, stringify } from './exact_json.mjs'
 
 /** What `begin` sets. */
-const run = { directory: '.', machine: null, options: {}, writers: new Map() }
+const run = { directory: '.', machine: null, options: { extension: false }, writers: new Map() }
 
 const operations = {
   begin({ dir, now_ms: nowMs }) {
     run.directory = dir
     run.writers = new Map()
     run.machine = new TestHost({ wallMs: nowMs })
-    run.options = { host: run.machine.host }
+    run.options = { host: run.machine.host, extension: false }
     return {}
   },
 

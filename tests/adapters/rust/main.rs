@@ -41,7 +41,7 @@ impl Adapter {
         Ok(Adapter {
             test_host: TestHost::new(TestHostOptions::default())?,
             directory: PathBuf::from("."),
-            options: Options::default(),
+            options: Options { extension: false, ..Options::default() },
             writers: HashMap::new(),
         })
     }

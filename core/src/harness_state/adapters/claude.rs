@@ -10,6 +10,7 @@ use super::table::{Adapter, Kind, Row, Rule, SESSION_ENDS, SESSION_SOURCES, alwa
 
 pub(super) static ADAPTER: Adapter = Adapter {
     names: &["claude", "claude-code"],
+    executables: &["claude", "claude.exe"],
     members: &["hook_event_name", "agent_id", "source", "reason", "tool_name", "notification_type"],
     kinds: &[Kind { named_by: "hook_event_name", rows: HOOKS }],
     // Absent means the main thread. A subagent's events carry its parent's session id, so nothing else tells them

@@ -10,6 +10,7 @@ use super::table::{Adapter, Kind, Row, SESSION_ENDS, SESSION_SOURCES, always, by
 
 pub(super) static ADAPTER: Adapter = Adapter {
     names: &["codex"],
+    executables: &["codex", "codex.js"],
     members: &["hook_event_name", "type", "agent_id", "source", "reason", "tool_name"],
     kinds: &[Kind { named_by: "hook_event_name", rows: HOOKS }, Kind { named_by: "type", rows: NOTIFY }],
     child: "agent_id",

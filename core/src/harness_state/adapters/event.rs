@@ -88,6 +88,14 @@ impl Harness {
         self.adapter().names[0]
     }
 
+    /// What the harness's program may be called: the last part of the executable's path, or of the script's where an
+    /// interpreter runs it, as a process's name or its first two arguments show it. None of these names is an
+    /// interpreter's own.
+    #[must_use]
+    pub fn executables(self) -> &'static [&'static str] {
+        self.adapter().executables
+    }
+
     /// Whether the harness documents an event of this name: then the name is not the payload's own words.
     #[must_use]
     pub fn documents(self, event: &str) -> bool {

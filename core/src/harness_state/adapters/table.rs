@@ -10,6 +10,8 @@ use crate::json::lenient::{Member, Object};
 pub(super) struct Adapter {
     /// The harness's names, its own first.
     pub(super) names: &'static [&'static str],
+    /// What its program may be called.
+    pub(super) executables: &'static [&'static str],
     /// The members of a payload that the table uses. A member outside this list is never looked at.
     pub(super) members: &'static [&'static str],
     /// The kinds of events, told apart by the member that names the event; the first one that is there decides.

@@ -1,0 +1,256 @@
+//! The extension object: one optional key `gallivant` after `transitions` (HS-95).
+//!
+//! Programs that do not know it skip it. Ours derive more truly by it: age on clocks that nobody sets, the order of
+//! events, how strong the evidence is, which children run, and which process the harness is.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::moment::Machine;
+use super::observation::words;
+use super::record::Word;
+use crate::json::strict::{self, Malformed};
+use crate::process::ProcessIdentity;
+
+/// The extension's key in a record.
+pub const EXTENSION: &str = "gallivant";
+
+/// The most children that are kept. A further one is not noted: with ids of 128 bytes this many take 128 KiB of the
+/// 4 MiB that a record can have, and no harness runs as many at a time.
+pub const MAX_CHILDREN: usize = 1024;
+
+words! {
+    /// By what a writer knows what it observes.
+    Evidence {
+        /// A hook of the harness told it.
+        Hook = "hook",
+        /// A channel that the harness offers told it: a protocol, a stream of events.
+        Channel = "channel",
+        /// The wrapper that drives the harness knows it from what it does itself.
+        Wrapper = "wrapper",
+        /// It was read off the harness's screen.
+        Screen = "screen",
+    }
+}
+
+impl Evidence {
+    /// Whether an observation by this evidence gives way to what stands by that one while it is fresh (HS-98).
+    #[must_use]
+    pub const fn is_weaker_than(self, standing: Evidence) -> bool {
+        matches!((self, standing), (Evidence::Screen, Evidence::Hook | Evidence::Channel))
+    }
+}
+
+/// What our writers add to a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extension {
+    /// The boot in which the stamp was taken; empty where the system does not tell.
+    pub boot_id: String,
+    /// The stamp on the clock that counts the machine's sleep, in ms since boot.
+    pub boot_ms: u64,
+    /// The stamp on the clock that does not, in ms.
+    pub awake_ms: u64,
+    /// The machine on which the stamp was taken; empty where the system does not tell.
+    pub host: String,
+    /// When what stands here happened, on the clock of `boot_ms`: for a hook, when its process started.
+    pub event_ms: Option<u64>,
+    /// By what it is known.
+    pub evidence: Option<Word<Evidence>>,
+    /// The ids of the children that run, in the order in which they were first heard of.
+    pub children: Vec<String>,
+    /// How many events came too late to be written.
+    pub late: u64,
+    /// The harness's process, where a session attached it.
+    pub process: Option<HarnessProcess>,
+    /// Members that this build does not know, as they stood.
+    unknown: Vec<(String, String)>,
+}
+
+/// The process that is the harness. Boot and host are those of the extension.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HarnessProcess {
+    /// Process id, as its own namespace counts.
+    pub pid: u32,
+    /// Start time in the unit of the system's process table (Linux: clock ticks since boot).
+    pub start: u64,
+    /// Identifies the pid namespace; empty where the system does not tell.
+    #[serde(rename = "pidns")]
+    pub pid_namespace: String,
+}
+
+impl Extension {
+    /// Reads the value of the key. What is not as it should be is no extension: the record it stands in is one all
+    /// the same, as it is for programs that do not know the key.
+    pub(super) fn parse(value: &RawValue) -> Option<Extension> {
+        let mut seen: Vec<String> = Vec::new();
+        let mut extension = Extension::default();
+        strict::members(value.get(), |key, value| {
+            if seen.iter().any(|known| known == key) {
+                return Err(Malformed("a key is repeated".to_owned()));
+            }
+            seen.push(key.to_owned());
+            extension.take(key, value)
+        })
+        .ok()?;
+        let has_stamp = ["bootId", "bootMs", "awakeMs", "host"]
+            .iter()
+            .all(|required| seen.iter().any(|known| known == required));
+        has_stamp.then_some(extension)
+    }
+
+    fn take(&mut self, key: &str, value: &RawValue) -> Result<(), Malformed> {
+        match key {
+            "bootId" => self.boot_id = strict::string(key, value)?,
+            "bootMs" => self.boot_ms = strict::unsigned(key, value)?,
+            "awakeMs" => self.awake_ms = strict::unsigned(key, value)?,
+            "host" => self.host = strict::string(key, value)?,
+            "eventMs" => self.event_ms = Some(strict::unsigned(key, value)?),
+            "evidence" => {
+                let spelled = strict::string(key, value)?;
+                let known = Evidence::from_word(&spelled);
+                let spelled = (known == Evidence::Unknown).then(|| spelled.into_boxed_str());
+                self.evidence = Some(Word { value: known, spelled });
+            }
+            "children" => {
+                let children: Vec<String> = serde_json::from_str(value.get())
+                    .map_err(|_| Malformed(format!("not a list of strings, key=`{key}`")))?;
+                self.children = children;
+            }
+            "late" => self.late = strict::unsigned(key, value)?,
+            "process" => self.process = Some(HarnessProcess::parse(value)?),
+            _ => self.unknown.push((key.to_owned(), strict::compact(value))),
+        }
+        Ok(())
+    }
+
+    /// The value of the key, compact.
+    pub(super) fn to_json(&self) -> String {
+        let mut json = serde_json::to_string(&Written::from(self)).expect("strings and integers serialise");
+        for (key, value) in &self.unknown {
+            json.pop();
+            json.push(',');
+            json.push_str(&serde_json::to_string(key).expect("a string always serialises"));
+            json.push(':');
+            json.push_str(value);
+            json.push('}');
+        }
+        json
+    }
+
+    /// Stamped at this moment, and otherwise as it stands; what no reboot and no other machine leaves true is left
+    /// out where it was written before one or on another.
+    pub(super) fn stamped(&self, machine: &Machine) -> Extension {
+        let mut next = Extension {
+            boot_id: machine.boot_id.to_string(),
+            boot_ms: machine.boot_ms,
+            awake_ms: machine.awake_ms,
+            host: machine.host.to_string(),
+            ..self.clone()
+        };
+        if !self.is_of(machine) {
+            (next.event_ms, next.process) = (None, None);
+            next.children.clear();
+        }
+        next
+    }
+
+    /// Whether its clocks can be compared with this machine's.
+    pub(super) fn is_of(&self, machine: &Machine) -> bool {
+        self.is_on(machine) && !self.boot_id.is_empty() && *self.boot_id == *machine.boot_id
+    }
+
+    /// Whether it was written on this machine, in whichever boot.
+    pub(super) fn is_on(&self, machine: &Machine) -> bool {
+        !self.host.is_empty() && *self.host == *machine.host
+    }
+
+    /// Whether it was provably written before this machine's last boot.
+    pub(super) fn is_of_another_boot(&self, machine: &Machine) -> bool {
+        let told = !self.boot_id.is_empty() && !machine.boot_id.is_empty();
+        self.is_on(machine) && told && *self.boot_id != *machine.boot_id
+    }
+
+    /// The harness's process, named for ever.
+    #[must_use]
+    pub fn process_identity(&self) -> Option<ProcessIdentity> {
+        let process = self.process.as_ref()?;
+        Some(ProcessIdentity {
+            pid: process.pid,
+            start: process.start,
+            boot: self.boot_id.clone(),
+            pid_namespace: process.pid_namespace.clone(),
+            host: self.host.clone(),
+        })
+    }
+}
+
+impl HarnessProcess {
+    fn parse(value: &RawValue) -> Result<Self, Malformed> {
+        let (mut pid, mut start, mut pid_namespace) = (None, None, None);
+        strict::members(value.get(), |key, value| {
+            match key {
+                "pid" => pid = u32::try_from(strict::unsigned(key, value)?).ok(),
+                "start" => start = Some(strict::unsigned(key, value)?),
+                "pidns" => pid_namespace = Some(strict::string(key, value)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match (pid, start, pid_namespace) {
+            (Some(pid), Some(start), Some(pid_namespace)) => Ok(HarnessProcess { pid, start, pid_namespace }),
+            _ => Err(Malformed("a process without pid, start or pidns".to_owned())),
+        }
+    }
+}
+
+impl From<&ProcessIdentity> for HarnessProcess {
+    fn from(identity: &ProcessIdentity) -> Self {
+        HarnessProcess {
+            pid: identity.pid,
+            start: identity.start,
+            pid_namespace: identity.pid_namespace.clone(),
+        }
+    }
+}
+
+/// The members in their written order. What says nothing is left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    boot_id: &'a str,
+    boot_ms: u64,
+    awake_ms: u64,
+    host: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    children: &'a [String],
+    #[serde(skip_serializing_if = "is_zero")]
+    late: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<&'a HarnessProcess>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl<'a> From<&'a Extension> for Written<'a> {
+    fn from(extension: &'a Extension) -> Self {
+        let spelled = |word: &'a Word<Evidence>| word.spelled.as_deref().unwrap_or_else(|| word.value.word());
+        Written {
+            boot_id: &extension.boot_id,
+            boot_ms: extension.boot_ms,
+            awake_ms: extension.awake_ms,
+            host: &extension.host,
+            event_ms: extension.event_ms,
+            evidence: extension.evidence.as_ref().map(spelled),
+            children: &extension.children,
+            late: extension.late,
+            process: extension.process.as_ref(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The instant at which something is decided, on every clock that counts, and how old a record is then (HS-96).
+
+use std::sync::Arc;
+
+use super::options::Options;
+use super::record::Record;
+use crate::host::Host;
+use crate::process::ProcessTable;
+
+/// An instant. With the machine's own clocks a record that carries the extension is judged by those.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// The wall clock, in ms since 1970.
+    pub wall_ms: u64,
+    pub(crate) machine: Option<Machine>,
+}
+
+/// The same instant on the clocks that nobody sets, and what they are the clocks of.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    pub(crate) boot_id: Arc<str>,
+    pub(crate) host: Arc<str>,
+    pub(crate) boot_ms: u64,
+    pub(crate) awake_ms: u64,
+    pub(crate) processes: Arc<dyn ProcessTable>,
+}
+
+impl Moment {
+    /// Now.
+    #[must_use]
+    pub fn now(host: &Host) -> Self {
+        let ms = |since: std::time::Duration| u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let machine = Machine {
+            boot_id: host.processes.boot(),
+            host: host.processes.host(),
+            boot_ms: ms(host.clock.boot()),
+            awake_ms: ms(host.clock.awake()),
+            processes: Arc::clone(&host.processes),
+        };
+        Moment { wall_ms: host.clock.wall_ms(), machine: Some(machine) }
+    }
+
+    /// An instant of which the wall clock alone is known: a record's extension then tells nothing.
+    #[must_use]
+    pub fn wall(wall_ms: u64) -> Self {
+        Moment { wall_ms, machine: None }
+    }
+
+    /// As [`Moment::now`], with another wall clock.
+    #[must_use]
+    pub fn with_wall_ms(self, wall_ms: u64) -> Self {
+        Moment { wall_ms, ..self }
+    }
+}
+
+/// Whether a record may still be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// It may, for this many further ms.
+    Fresh { for_ms: u64 },
+    /// Its stamp is ahead of the clock by more than the skew, and will be believed in this many ms.
+    Future { for_ms: u64 },
+    /// Nobody has confirmed it for too long.
+    Stale,
+    /// The machine slept for longer than that, and its session has not had the time to confirm it since. In this many
+    /// ms it is stale.
+    Suspended { for_ms: u64 },
+    /// The machine has booted since.
+    Rebooted,
+}
+
+impl Freshness {
+    /// Judges a record that is not newer than the options' schemas.
+    ///
+    /// By the wall clock, as everybody does; where the record's extension was written in the present boot of this
+    /// machine, by the two clocks that nobody sets.
+    pub(crate) fn of(record: &Record, at: &Moment, options: &Options) -> Freshness {
+        let machine = at.machine.as_ref().filter(|_| options.extension);
+        match (&record.extension, machine) {
+            (Some(extension), Some(machine)) if extension.is_of_another_boot(machine) => Freshness::Rebooted,
+            (Some(extension), Some(machine)) if extension.is_of(machine) => {
+                let awake = machine.awake_ms.saturating_sub(extension.awake_ms);
+                let real = machine.boot_ms.saturating_sub(extension.boot_ms);
+                by_own_clocks(awake, real, options)
+            }
+            _ => by_wall_clock(record, at.wall_ms, options),
+        }
+    }
+}
+
+fn by_wall_clock(record: &Record, now_ms: u64, options: &Options) -> Freshness {
+    let believed_from = record.written_at_ms.saturating_sub(options.future_skew_ms);
+    if believed_from > now_ms {
+        return Freshness::Future { for_ms: believed_from - now_ms };
+    }
+    match record.written_at_ms.checked_add(options.stale_ms) {
+        Some(stale_from) if stale_from <= now_ms => Freshness::Stale,
+        Some(stale_from) => Freshness::Fresh { for_ms: stale_from - now_ms },
+        // The clock never gets there.
+        None => Freshness::Fresh { for_ms: u64::MAX },
+    }
+}
+
+/// `awake` leaves out the machine's sleep and `real` counts it. What is older than the limit in real time is never
+/// believed. But it is not called stale while its session may be about to confirm it: a session that lives has stamped
+/// it at most one refresh before the machine fell asleep, and has one refresh of time after waking.
+fn by_own_clocks(awake: u64, real: u64, options: &Options) -> Freshness {
+    let stale = options.stale_ms;
+    let grace = options.refresh_ms.saturating_mul(2).min(stale);
+    if real < stale && awake < stale {
+        return Freshness::Fresh { for_ms: stale - awake.max(real) };
+    }
+    if awake < grace { Freshness::Suspended { for_ms: grace - awake } } else { Freshness::Stale }
+}
