@@ -99,6 +99,66 @@ pub struct Derived {
     pub unknown: Option<UnknownReason>,
 }
 
+/// The same as [`Derived`], with its strings lent by the record: what a fleet hands out record by record without
+/// copying any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DerivedRef<'a> {
+    /// What the harness is doing.
+    pub state: State,
+    /// Whom it waits for.
+    pub blocked_on: BlockedOn,
+    /// Whether text waits in its input line.
+    pub input_buffer: InputBuffer,
+    /// What a person is asked for.
+    pub ask: Ask,
+    /// Since when the observation holds, wall clock in ms since 1970.
+    pub since_ms: Option<u64>,
+    /// How it ended.
+    pub exit: Option<&'a str>,
+    /// The writer's reason for a known state, the word of an [`UnknownReason`] for an unknown one.
+    pub reason: Option<&'a str>,
+    /// Evidence: the harness's name.
+    pub harness: Option<&'a str>,
+    /// Evidence: the record's stamp.
+    pub observed_at_ms: Option<u64>,
+    /// Evidence: the record's ownership sequence.
+    pub ownership_sequence: Option<u64>,
+    /// Evidence: how often the observation has changed.
+    pub transition_sequence: Option<u64>,
+    /// Evidence: the token of the session that wrote it.
+    pub evidence_incarnation: Option<&'a str>,
+    /// As [`Derived::valid_until_ms`].
+    pub valid_until_ms: Option<u64>,
+    /// Why the state is not known, where it is not.
+    pub unknown: Option<UnknownReason>,
+}
+
+impl DerivedRef<'_> {
+    /// A copy that owns its strings.
+    #[must_use]
+    pub fn to_derived(&self) -> Derived {
+        Derived {
+            state: self.state,
+            blocked_on: self.blocked_on,
+            input_buffer: self.input_buffer,
+            ask: self.ask,
+            since_ms: self.since_ms,
+            exit: self.exit.map(str::to_owned),
+            reason: match self.unknown {
+                Some(reason) => Some(Cow::Borrowed(reason.word())),
+                None => self.reason.map(|reason| Cow::Owned(reason.to_owned())),
+            },
+            harness: self.harness.map(str::to_owned),
+            observed_at_ms: self.observed_at_ms,
+            ownership_sequence: self.ownership_sequence,
+            transition_sequence: self.transition_sequence,
+            evidence_incarnation: self.evidence_incarnation.map(str::to_owned),
+            valid_until_ms: self.valid_until_ms,
+            unknown: self.unknown,
+        }
+    }
+}
+
 /// What was found at one moment. Deriving from it again with another clock or another probe's answer reads nothing.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -154,35 +214,45 @@ impl Snapshot {
         now_ms: u64,
         probe: Option<&mut dyn FnMut() -> Liveness>,
     ) -> Option<Derived> {
-        let record = match &self.stored {
-            Stored::Absent => return None,
-            Stored::Unreadable(Unreadable::Io(_)) => {
-                return Some(unknown(UnknownReason::UnreadableRecord, None));
-            }
-            Stored::Unreadable(Unreadable::Malformed(..)) => {
-                return Some(unknown(UnknownReason::MalformedRecord, None));
-            }
-            Stored::Parsed(parsed) => &parsed.record,
-        };
-        if !options.accepts(&record.schema) {
-            let harness = Some(record.harness.clone());
-            return Some(Derived { harness, ..unknown(UnknownReason::UnsupportedSchema, None) });
-        }
-        let skew = options.future_skew_ms;
-        if record.written_at_ms > now_ms.saturating_add(skew) {
-            let believed_from = record.written_at_ms - skew;
-            return Some(evidence(record, unknown(UnknownReason::FutureSkew, Some(believed_from))));
-        }
-        if record.age_ms(now_ms) >= options.stale_ms {
-            return Some(evidence(record, unknown(UnknownReason::Stale, None)));
-        }
-        let stale_from = record.written_at_ms.checked_add(options.stale_ms);
-        let derived = match unknown_reason(record, probe) {
-            Some(reason) => unknown(reason, stale_from),
-            None => recorded(record, stale_from),
-        };
-        Some(evidence(record, derived))
+        derive(&self.stored, options, now_ms, probe).map(|derived| derived.to_derived())
     }
+}
+
+/// The table, for whatever holds what was found.
+pub(crate) fn derive<'a>(
+    stored: &'a Stored,
+    options: &Options,
+    now_ms: u64,
+    probe: Option<&mut dyn FnMut() -> Liveness>,
+) -> Option<DerivedRef<'a>> {
+    let record = match stored {
+        Stored::Absent => return None,
+        Stored::Unreadable(Unreadable::Io(_)) => {
+            return Some(unknown(UnknownReason::UnreadableRecord, None));
+        }
+        Stored::Unreadable(Unreadable::Malformed(..)) => {
+            return Some(unknown(UnknownReason::MalformedRecord, None));
+        }
+        Stored::Parsed(parsed) => &parsed.record,
+    };
+    if !options.accepts(&record.schema) {
+        let harness = Some(&*record.harness);
+        return Some(DerivedRef { harness, ..unknown(UnknownReason::UnsupportedSchema, None) });
+    }
+    let skew = options.future_skew_ms;
+    if record.written_at_ms > now_ms.saturating_add(skew) {
+        let believed_from = record.written_at_ms - skew;
+        return Some(evidence(record, unknown(UnknownReason::FutureSkew, Some(believed_from))));
+    }
+    if record.age_ms(now_ms) >= options.stale_ms {
+        return Some(evidence(record, unknown(UnknownReason::Stale, None)));
+    }
+    let stale_from = record.written_at_ms.checked_add(options.stale_ms);
+    let derived = match unknown_reason(record, probe) {
+        Some(reason) => unknown(reason, stale_from),
+        None => recorded(record, stale_from),
+    };
+    Some(evidence(record, derived))
 }
 
 /// HS-77, HS-78 and HS-80, in this order.
@@ -203,15 +273,15 @@ fn unknown_reason(record: &Record, probe: Option<&mut dyn FnMut() -> Liveness>) 
     }
 }
 
-fn unknown(reason: UnknownReason, valid_until_ms: Option<u64>) -> Derived {
-    Derived {
+fn unknown<'a>(reason: UnknownReason, valid_until_ms: Option<u64>) -> DerivedRef<'a> {
+    DerivedRef {
         state: State::Unknown,
         blocked_on: BlockedOn::Unknown,
         input_buffer: InputBuffer::Unknown,
         ask: Ask::Unknown,
         since_ms: None,
         exit: None,
-        reason: Some(Cow::Borrowed(reason.word())),
+        reason: Some(reason.word()),
         harness: None,
         observed_at_ms: None,
         ownership_sequence: None,
@@ -222,27 +292,27 @@ fn unknown(reason: UnknownReason, valid_until_ms: Option<u64>) -> Derived {
     }
 }
 
-fn recorded(record: &Record, valid_until_ms: Option<u64>) -> Derived {
-    Derived {
+fn recorded(record: &Record, valid_until_ms: Option<u64>) -> DerivedRef<'_> {
+    DerivedRef {
         state: record.state.value,
         blocked_on: record.blocked_on.value,
         input_buffer: record.input_buffer.value,
         ask: record.ask.value,
         since_ms: Some(record.since_ms),
-        exit: record.exit.clone(),
-        reason: record.reason.clone().map(Cow::Owned),
+        exit: record.exit.as_deref(),
+        reason: record.reason.as_deref(),
         unknown: None,
         ..unknown(UnknownReason::Stale, valid_until_ms)
     }
 }
 
-fn evidence(record: &Record, derived: Derived) -> Derived {
-    Derived {
-        harness: Some(record.harness.clone()),
+fn evidence<'a>(record: &'a Record, derived: DerivedRef<'a>) -> DerivedRef<'a> {
+    DerivedRef {
+        harness: Some(&record.harness),
         observed_at_ms: Some(record.written_at_ms),
         ownership_sequence: Some(record.seq),
         transition_sequence: Some(record.transitions),
-        evidence_incarnation: Some(record.incarnation.clone()),
+        evidence_incarnation: Some(&record.incarnation),
         ..derived
     }
 }

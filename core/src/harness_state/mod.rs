@@ -12,17 +12,20 @@
 //! - `transition`: what a record becomes, as pure functions; `ownership`: what fences;
 //! - [`claim`], [`Writer`], [`Session`]: writing;
 //! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
+//! - [`Fleet`], [`read_fleet`], [`Watch`]: reading many, and being told of changes;
 //! - [`SessionEnvironment`]: handing a session to its siblings;
 //! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook.
 //!
-//! Watching, explaining, fleets and the extension object (sections G and H of the specification) get `explain.rs`,
-//! `fleet.rs`, `watch.rs` and `extension.rs` beside these.
+//! Explaining and the extension object (sections G and H of the specification) get `explain.rs` and `extension.rs`
+//! beside these.
 
 pub mod adapters;
 mod claim;
 mod codec;
 mod derive;
 mod environment;
+mod fleet;
+mod fleet_tree;
 mod hook;
 mod hook_process;
 mod log;
@@ -37,14 +40,18 @@ mod seat;
 mod session;
 mod token;
 mod transition;
+mod watch;
 mod writer;
 
 pub use claim::{Claim, Claimant, claim, claim_wrapperless};
 pub use codec::{MAX_RECORD_BYTES, Salvage, decode, encode, encode_keeping_unknown, salvage};
-pub use derive::{Derived, Snapshot, UnknownReason};
+pub use derive::{Derived, DerivedRef, Snapshot, UnknownReason};
 pub use environment::{
     AGENT, AGENT_DIR, HARNESS, PTY_SESSION, SESSION_SEQ, SESSION_TOKEN, SessionEnvironment, SessionVariables,
     VARIABLES,
+};
+pub use fleet::{
+    EntryRef, Fleet, FleetEntry, FleetOptions, FleetProbe, FleetSummary, FleetView, LeftOut, read_fleet,
 };
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
@@ -61,4 +68,5 @@ pub use record::{Record, Word};
 pub use seat::{FLOOR, LEASE, LOCK, LOG, RECORD};
 pub use session::{NewSession, Session, Tick};
 pub use token::mint_token;
+pub use watch::{Change, Noticing, SeatChange, Watch, WatchOptions, WatchProbe, WatchWaker};
 pub use writer::{Writer, WriterIdentity};

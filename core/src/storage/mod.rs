@@ -3,6 +3,7 @@
 //! - `directory`: the traits, and what each method promises;
 //! - `os_directory`: the machine's file system behind them;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
+//! - `look`: whether what was read still stands, by `stat` alone;
 //! - `replace`: staging and publication in two durabilities;
 //! - `file_lock`: `flock` locks on permanent files, by polling;
 //! - `fork`: what happens to lock descriptors in a forked child.
@@ -11,6 +12,7 @@ mod directory;
 pub mod faulty_directory;
 mod file_lock;
 mod fork;
+mod look;
 mod os_directory;
 mod os_lock;
 mod replace;
@@ -20,5 +22,6 @@ pub use directory::{
 };
 pub use file_lock::{LockError, LockGuard, acquire, is_released};
 pub(crate) use fork::{ForkSafe, generation as fork_generation};
+pub use look::Look;
 pub use os_directory::OsFileSystem;
 pub use replace::{Durability, Replacement, publish, sweep_abandoned};

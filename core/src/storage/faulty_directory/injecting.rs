@@ -13,7 +13,7 @@ use super::errno::Errno;
 use super::fault::{Action, Armed, Fault};
 use super::operation::{OperationKind, OperationRecord, Request};
 use crate::storage::directory::{
-    Directory, FileIdentity, FileSystem, LockFile, Metadata, NewFile, OpenFile, Sharing,
+    Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
 
 /// A file system with faults over another one. Cloning shares faults and trace.
@@ -275,6 +275,15 @@ impl Directory for InjectingDirectory {
     fn names(&self) -> io::Result<Vec<String>> {
         let request = Request::new(OperationKind::Names, &self.path);
         self.ledger.perform(&request, || self.inner.names())
+    }
+
+    fn list(&self, path: &str, visit: &mut dyn FnMut(&[u8], FileType)) -> io::Result<Metadata> {
+        let request = self.request(OperationKind::Names, path);
+        self.ledger.perform(&request, || self.inner.list(path, visit))
+    }
+
+    fn counts_subdirectories(&self) -> bool {
+        self.inner.counts_subdirectories()
     }
 
     fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
