@@ -175,6 +175,11 @@ impl Snapshot {
         Snapshot { stored: Stored::Unreadable(Unreadable::Io(error)) }
     }
 
+    /// Whether it could not be read for a reason that may be over soon.
+    pub(crate) fn is_passing(&self) -> bool {
+        self.stored.is_passing()
+    }
+
     /// The record, where one was read and decoded.
     #[must_use]
     pub fn record(&self) -> Option<&Record> {

@@ -140,7 +140,7 @@ pub struct Fleet {
     bounds: FleetOptions,
     options: Options,
     host: Host,
-    tree: ForkSafe<Tree<()>>,
+    tree: ForkSafe<Tree>,
 }
 
 /// Reads every record below a directory once. For more than one read open a [`Fleet`].
@@ -198,7 +198,7 @@ impl Fleet {
         let left_out = tree.refresh(&mut Pass::new(&self.root, &self.host, &self.bounds, Scope::Everything));
         let now_ms = self.host.clock.wall_ms();
         let mut summary = FleetSummary { left_out, ..FleetSummary::default() };
-        tree.for_each(&mut |path, stored, ()| {
+        tree.for_each(&mut |path, stored| {
             let derived = derive_seat(&self.root, path, stored, probe, now_ms, &self.options, &self.host);
             let Some(derived) = derived else { return };
             summary.entries += 1;
@@ -241,18 +241,25 @@ pub(crate) fn derive_seat<'a>(
     options: &Options,
     host: &Host,
 ) -> Option<DerivedRef<'a>> {
-    let mut ask = || match stored.record() {
-        Some(record) => within_budget(&*host.clock, options.probe_budget, || {
-            match host.files.open_to_read(&root.join(path)) {
-                Ok(directory) => lease_liveness(&*directory, record),
-                Err(_) => Liveness::Indeterminate,
-            }
-        }),
-        None => Liveness::Indeterminate,
-    };
+    let mut ask = || ask_lease(root, path, stored, options, host);
     let ask: Option<&mut dyn FnMut() -> Liveness> = match probe {
         FleetProbe::None => None,
         FleetProbe::Lease => Some(&mut ask),
     };
     derive(stored, options, now_ms, ask)
+}
+
+/// What the lease of one seat proves.
+pub(crate) fn ask_lease(
+    root: &Path,
+    path: &str,
+    stored: &Stored,
+    options: &Options,
+    host: &Host,
+) -> Liveness {
+    let Some(record) = stored.record() else { return Liveness::Indeterminate };
+    within_budget(&*host.clock, options.probe_budget, || match host.files.open_to_read(&root.join(path)) {
+        Ok(directory) => lease_liveness(&*directory, record),
+        Err(_) => Liveness::Indeterminate,
+    })
 }

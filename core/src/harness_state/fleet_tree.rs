@@ -19,26 +19,27 @@ const ALL_UP_TO: usize = 1024;
 /// Of more of them one in so many, in turn.
 const MOST_TURNS: usize = 8;
 
-/// The directories below a root. `T` is what somebody keeps beside each.
-pub(crate) struct Tree<T> {
-    root: Option<(FileIdentity, Folder<T>)>,
+/// The directories below a root.
+pub(crate) struct Tree {
+    root: Option<(FileIdentity, Folder)>,
     /// How many agents' directories with nothing below them the last pass went through.
     leaves: usize,
     passes: usize,
+    /// How many records were links at the last pass.
+    linked: usize,
     /// What the last pass left out.
     left_out: LeftOut,
 }
 
-struct Folder<T> {
+struct Folder {
     /// Where the record is or would be, below the root.
     record_path: Box<str>,
     /// What the directory looked like when it was listed last; none where it has to be listed again in any case.
     look: Option<Look>,
     /// The directories in it, by their names.
-    below: Vec<Folder<T>>,
+    below: Vec<Folder>,
     /// What stands at the record's name, where anything does.
     kept: Option<Kept>,
-    beside: T,
     left_out: Own,
 }
 
@@ -61,8 +62,19 @@ struct Kept {
 pub(crate) enum Scope<'a> {
     /// All of them.
     Everything,
-    /// Those of which this says so, by their paths.
-    Only(&'a dyn Fn(&str) -> bool),
+    /// Those of which this says so, by their paths, and whatever is new.
+    Only(&'a dyn Fn(&str) -> Asked),
+}
+
+/// What a pass asks of one directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Nothing.
+    Nothing,
+    /// Whether it has changed, and whether its record has.
+    Look,
+    /// The same, as if it had never been looked at.
+    Anew,
 }
 
 /// One pass.
@@ -98,6 +110,7 @@ struct Walk<'a, 'b> {
     records_left: usize,
     directories_left: usize,
     leaves: usize,
+    linked: usize,
     turn: usize,
     turns: usize,
     buffer: Vec<u8>,
@@ -112,31 +125,36 @@ enum Standing {
     Gone,
 }
 
-impl<T> Default for Tree<T> {
+impl Default for Tree {
     fn default() -> Self {
-        Tree { root: None, leaves: 0, passes: 0, left_out: LeftOut::default() }
+        Tree { root: None, leaves: 0, passes: 0, linked: 0, left_out: LeftOut::default() }
     }
 }
 
-impl<T> std::fmt::Debug for Tree<T> {
+impl std::fmt::Debug for Tree {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Tree").field("leaves", &self.leaves).finish_non_exhaustive()
     }
 }
 
-impl<T: Default> Tree<T> {
+impl Tree {
     /// Makes the tree what the disk says, and answers what was left out.
     pub(crate) fn refresh(&mut self, pass: &mut Pass<'_>) -> LeftOut {
         let at_ms = pass.host.clock.wall_ms();
         let directory = match pass.host.files.open(pass.root) {
             Ok(directory) => directory,
             Err(error) => {
-                self.forget_all(pass);
-                let nothing_there =
-                    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-                if !nothing_there {
-                    self.left_out.unreadable = 1;
-                    self.left_out.example = Some(format!("{}: {error}", pass.root.display()));
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+                    self.forget_all(pass);
+                } else {
+                    let example = Some(format!("{}: {error}", pass.root.display()));
+                    self.left_out = LeftOut { unreadable: 1, example, ..LeftOut::default() };
+                    if let Some((_, folder)) = &mut self.root {
+                        folder.cannot_be_read(&error);
+                        if let Some(touched) = &mut pass.touched {
+                            folder.tell_all(*touched);
+                        }
+                    }
                 }
                 return self.left_out.clone();
             }
@@ -154,6 +172,7 @@ impl<T: Default> Tree<T> {
             records_left: pass.bounds.max_records,
             directories_left: pass.bounds.max_directories,
             leaves: 0,
+            linked: 0,
             turn: self.passes % turns,
             turns,
             buffer: Vec::new(),
@@ -162,6 +181,7 @@ impl<T: Default> Tree<T> {
         };
         let stands = walk.go(folder, 0);
         let leaves = walk.leaves;
+        self.linked = walk.linked;
         self.left_out = walk.left_out;
         if matches!(pass.scope, Scope::Everything) {
             self.leaves = leaves;
@@ -181,23 +201,32 @@ impl<T: Default> Tree<T> {
     }
 
     /// Visits every directory in which something stands, in the order of their paths.
-    pub(crate) fn for_each<'a>(&'a mut self, visit: &mut dyn FnMut(&'a str, &'a Stored, &'a mut T)) {
-        if let Some((_, folder)) = &mut self.root {
+    pub(crate) fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a Stored)) {
+        if let Some((_, folder)) = &self.root {
             folder.for_each(visit);
         }
     }
+
+    /// What stands in one directory, by its path.
+    pub(crate) fn get(&self, path: &str) -> Option<&Stored> {
+        let (_, root) = self.root.as_ref()?;
+        let mut folder = root;
+        for name in path.split('/').filter(|name| *name != ".") {
+            let position = folder.below.binary_search_by(|below| below.name().cmp(name)).ok()?;
+            folder = &folder.below[position];
+        }
+        folder.kept.as_ref().map(|kept| &kept.stored)
+    }
+
+    /// Whether a record is a link, of whose target no directory here tells.
+    pub(crate) fn has_linked_record(&self) -> bool {
+        self.linked > 0
+    }
 }
 
-impl<T: Default> Folder<T> {
+impl Folder {
     fn new(record_path: Box<str>) -> Self {
-        Folder {
-            record_path,
-            look: None,
-            below: Vec::new(),
-            kept: None,
-            beside: T::default(),
-            left_out: Own::default(),
-        }
+        Folder { record_path, look: None, below: Vec::new(), kept: None, left_out: Own::default() }
     }
 
     fn path(&self) -> &str {
@@ -208,13 +237,26 @@ impl<T: Default> Folder<T> {
         self.path().rsplit('/').next().unwrap_or_default()
     }
 
-    fn for_each<'a>(&'a mut self, visit: &mut dyn FnMut(&'a str, &'a Stored, &'a mut T)) {
+    fn for_each<'a>(&'a self, visit: &mut dyn FnMut(&'a str, &'a Stored)) {
         if let Some(kept) = &self.kept {
-            visit(path_of(&self.record_path), &kept.stored, &mut self.beside);
+            visit(self.path(), &kept.stored);
         }
-        for folder in &mut self.below {
+        for folder in &self.below {
             folder.for_each(visit);
         }
+    }
+
+    /// What is known to have stood there cannot be read at the moment, which is not that nothing stands there.
+    fn cannot_be_read(&mut self, error: &io::Error) {
+        self.look = None;
+        if let Some(kept) = &mut self.kept {
+            let error = match error.raw_os_error() {
+                Some(errno) => io::Error::from_raw_os_error(errno),
+                None => error.kind().into(),
+            };
+            *kept = Kept { stored: Stored::Unreadable(Unreadable::Io(error)), look: None };
+        }
+        self.below.iter_mut().for_each(|folder| folder.cannot_be_read(error));
     }
 
     fn tell_all(&self, touched: &mut dyn FnMut(&str)) {
@@ -234,16 +276,21 @@ fn path_of(record_path: &str) -> &str {
 
 impl Walk<'_, '_> {
     /// Goes through a directory and what is below it; `false` where it stands no longer.
-    fn go<T: Default>(&mut self, folder: &mut Folder<T>, depth: u32) -> bool {
+    fn go(&mut self, folder: &mut Folder, depth: u32) -> bool {
         self.directories_left -= 1;
         let asked = match &self.pass.scope {
-            Scope::Everything => true,
-            Scope::Only(asked) => folder.look.is_none() || asked(folder.path()),
+            _ if folder.look.is_none() => Asked::Look,
+            Scope::Everything => Asked::Look,
+            Scope::Only(asked) => asked(folder.path()),
         };
-        if asked && !self.look_at(folder, depth) {
+        if asked == Asked::Anew {
+            folder.look = None;
+        }
+        if asked != Asked::Nothing && !self.look_at(folder, depth) {
             return false;
         }
-        if folder.kept.is_some() {
+        if let Some(kept) = &folder.kept {
+            self.linked += usize::from(kept.look.is_none() && kept.stored.record().is_some());
             self.records_left -= 1;
             self.leaves += usize::from(folder.below.is_empty());
         }
@@ -269,7 +316,7 @@ impl Walk<'_, '_> {
     }
 
     /// Looks at the directory and then at the record in it.
-    fn look_at<T: Default>(&mut self, folder: &mut Folder<T>, depth: u32) -> bool {
+    fn look_at(&mut self, folder: &mut Folder, depth: u32) -> bool {
         let is_leaf = folder.look.is_some() && folder.kept.is_some() && folder.below.is_empty();
         let its_turn = self.leaves % self.turns == self.turn || matches!(self.pass.scope, Scope::Only(_));
         let mut standing = Standing::Unchanged;
@@ -293,7 +340,7 @@ impl Walk<'_, '_> {
         true
     }
 
-    fn look_at_directory<T: Default>(&mut self, folder: &mut Folder<T>, depth: u32) -> Standing {
+    fn look_at_directory(&mut self, folder: &mut Folder, depth: u32) -> Standing {
         if folder.look.is_none() {
             self.enter(folder.path());
             if !self.counts_subdirectories {
@@ -328,7 +375,7 @@ impl Walk<'_, '_> {
             && metadata.identity.device == self.directory.identity().device
     }
 
-    fn list<T: Default>(&mut self, folder: &mut Folder<T>, depth: u32) -> Standing {
+    fn list(&mut self, folder: &mut Folder, depth: u32) -> Standing {
         let mut names: Vec<Box<str>> = Vec::new();
         let (mut own, enters) = (Own::default(), depth < self.pass.bounds.max_depth);
         let listed = self.directory.list(folder.path(), &mut |name, file_type| {
@@ -362,7 +409,7 @@ impl Walk<'_, '_> {
         Standing::Changed
     }
 
-    fn unreadable<T: Default>(&mut self, folder: &mut Folder<T>, error: io::Error) -> Standing {
+    fn unreadable(&mut self, folder: &mut Folder, error: io::Error) -> Standing {
         let is_gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
             || error.raw_os_error() == Some(libc::ELOOP);
         if is_gone {
@@ -376,7 +423,7 @@ impl Walk<'_, '_> {
     }
 
     /// Whether what stands there is another than before.
-    fn look_at_record<T>(&mut self, folder: &mut Folder<T>, standing: Standing) -> bool {
+    fn look_at_record(&mut self, folder: &mut Folder, standing: Standing) -> bool {
         match &folder.kept {
             // A name that was missing in a directory without changes is still missing.
             None if standing == Standing::Unchanged => return false,
@@ -395,7 +442,7 @@ impl Walk<'_, '_> {
         was_there || folder.kept.is_some()
     }
 
-    fn read<T>(&mut self, folder: &mut Folder<T>) -> Option<Kept> {
+    fn read(&mut self, folder: &mut Folder) -> Option<Kept> {
         let mut bytes = std::mem::take(&mut self.buffer);
         let file = self.directory.read(&folder.record_path, MAX_RECORD_BYTES, &mut bytes);
         let look = match &file {
@@ -426,7 +473,7 @@ impl Walk<'_, '_> {
         Some(Kept { stored, look })
     }
 
-    fn sum_up<T>(&mut self, folder: &Folder<T>) {
+    fn sum_up(&mut self, folder: &Folder) {
         self.left_out.too_deep += folder.left_out.too_deep;
         self.left_out.unnameable += folder.left_out.unnameable;
         if let Some(error) = &folder.left_out.unreadable {
@@ -443,7 +490,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn tell_all<T: Default>(&mut self, folder: &Folder<T>) {
+    fn tell_all(&mut self, folder: &Folder) {
         if let Some(touched) = &mut self.pass.touched {
             folder.tell_all(*touched);
         }

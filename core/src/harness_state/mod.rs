@@ -41,6 +41,8 @@ mod session;
 mod token;
 mod transition;
 mod watch;
+mod watch_engine;
+mod watch_places;
 mod writer;
 
 pub use claim::{Claim, Claimant, claim, claim_wrapperless};

@@ -85,6 +85,11 @@ impl Stored {
         }
     }
 
+    /// Whether it could not be read for a reason that says something about the machine at this moment only.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, Stored::Unreadable(Unreadable::Io(error)) if is_passing(error))
+    }
+
     pub(crate) fn record(&self) -> Option<&Record> {
         match self {
             Stored::Parsed(parsed) => Some(&parsed.record),

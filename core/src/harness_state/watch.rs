@@ -8,11 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::derive::Derived;
-use super::fleet::{FleetOptions, FleetProbe, LeftOut};
+use super::fleet::{FleetOptions, FleetProbe, LeftOut, absolute};
+use super::fleet_tree::Tree;
 use super::options::Options;
 use super::probe::Probe;
-use crate::error::Result;
+use super::reader::Reader;
+use super::watch_engine::{Engine, Target, locate};
+use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::storage::Waker;
 
 /// How a watch notices and tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,12 +88,19 @@ pub struct SeatChange {
 
 /// Tells what changes. One thread at a time uses it; dropping it closes everything that it opened. In a forked child it
 /// is dead: dropping it there is harmless, every other use answers the input error with reason `forked`.
+///
+/// What it costs while nothing changes: nothing, where the system notifies, but for a probe of the caller's own. On Linux
+/// it holds five descriptors and one watch for each directory of the fleet and for each above it.
 #[derive(Debug)]
-pub struct Watch {}
+pub struct Watch {
+    engine: Engine,
+}
 
 /// Ends a watch's wait from another thread.
 #[derive(Clone, Debug)]
-pub struct WatchWaker {}
+pub struct WatchWaker {
+    waker: Waker,
+}
 
 impl Watch {
     /// Watches one agent's record, by its directory or by the record's own path, which need not exist yet.
@@ -104,8 +115,11 @@ impl Watch {
         options: &Options,
         host: &Host,
     ) -> Result<Self> {
-        let _ = (path.as_ref(), probe, watch, options, host);
-        todo!()
+        let path = absolute(path.as_ref(), host)?;
+        let place = locate(host, &path);
+        let reader = Reader::open(path, options, host);
+        let target = Target::Record { reader, probe, place, is_link: false };
+        Ok(Watch { engine: Engine::new(target, watch, options, host)? })
     }
 
     /// Watches every record below a directory, which need not exist yet.
@@ -120,8 +134,10 @@ impl Watch {
         options: &Options,
         host: &Host,
     ) -> Result<Self> {
-        let _ = (root.as_ref(), bounds, probe, watch, options, host);
-        todo!()
+        let root = absolute(root.as_ref(), host)?;
+        let bounds = bounds.within_reason();
+        let target = Target::Fleet { root, bounds, probe, tree: Tree::default() };
+        Ok(Watch { engine: Engine::new(target, watch, options, host)? })
     }
 
     /// Waits for the next change, for at most `timeout`, without end where there is none; answers none when the time is
@@ -129,41 +145,66 @@ impl Watch {
     ///
     /// # Errors
     /// `GALLIVANT_CANCELLED` after [`WatchWaker::wake`], and when the clock's own signal ended the wait;
-    /// `HARNESS_STATE_INPUT` with reason `forked`. Nothing that changed is lost by an error: the next call tells it.
+    /// `HARNESS_STATE_INPUT` with reason `forked`; `HARNESS_STATE_IO` where the system cannot wait. Nothing that changed
+    /// is lost by an error: the next call tells it.
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Change>> {
-        let _ = timeout;
-        todo!()
+        self.refuse_after_fork()?;
+        let clock = Arc::clone(&self.engine.host.clock);
+        let deadline = timeout.map(|timeout| clock.awake().saturating_add(timeout));
+        loop {
+            if self.engine.notifier.was_woken() || clock.is_cancelled() {
+                return Err(Error::new(Code::Cancelled, "the wait for a change was cancelled"));
+            }
+            if let Some(change) = self.engine.turn()? {
+                return Ok(Some(change));
+            }
+            let left = deadline.map(|deadline| deadline.saturating_sub(clock.awake()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(None);
+            }
+            self.engine.wait(left)?;
+        }
     }
 
     /// What has changed, without waiting: for event loops, after the descriptor became readable. None where nothing is
-    /// to be told yet; the descriptor is then not readable any more.
+    /// to be told yet; the descriptor is then not readable any more, until it is time again.
     ///
     /// # Errors
-    /// `HARNESS_STATE_INPUT` with reason `forked`.
+    /// `HARNESS_STATE_INPUT` with reason `forked`; `HARNESS_STATE_IO` as [`Watch::next`].
     pub fn poll(&mut self) -> Result<Option<Change>> {
-        todo!()
+        self.refuse_after_fork()?;
+        self.engine.turn()
     }
 
     /// Becomes readable when [`Watch::poll`] should be called: a change, `valid_until`, a probe that is due, a stepped
-    /// clock, a wake. None on platforms without such descriptors; there only [`Watch::next`] waits.
+    /// clock, a wake. Call `poll` once before the first wait. None on platforms without such descriptors, where only
+    /// [`Watch::next`] waits, and in a forked child.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        todo!()
+        self.engine.notifier.descriptor()
     }
 
     /// What ends a wait from another thread, for as long as the watch is open.
     #[must_use]
     pub fn waker(&self) -> WatchWaker {
-        todo!()
+        WatchWaker { waker: self.engine.notifier.waker() }
     }
 
     /// Closes every descriptor, as dropping does.
     pub fn close(self) {}
+
+    fn refuse_after_fork(&self) -> Result<()> {
+        if self.engine.notifier.is_forked() {
+            let message = "the watch was opened before a fork and belongs to the parent";
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("forked"));
+        }
+        Ok(())
+    }
 }
 
 impl WatchWaker {
     /// Ends the wait in progress, or the next one, with `GALLIVANT_CANCELLED`. Does nothing once the watch is closed.
     pub fn wake(&self) {
-        todo!()
+        self.waker.wake();
     }
 }

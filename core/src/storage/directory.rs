@@ -8,6 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::watch::{Notifier, PollingNotifier};
+use crate::clock::Clock;
+
 /// Opens directories.
 pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens an existing directory.
@@ -38,6 +41,14 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
     fn make_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// What tells of changes on this file system, waiting on this clock.
+    ///
+    /// # Errors
+    /// As the system says it, among others that no descriptor is left.
+    fn notifier(&self, clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
+        Ok(Box::new(PollingNotifier::new(Arc::clone(clock))))
+    }
 
     /// Makes the name of an existing directory durable in its parent. A parent that this process may not read, or that
     /// cannot be written at all, holds no name that this process or its like could have made, and is left alone.
@@ -183,6 +194,15 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] where there is none; a link or anything else irregular is refused.
     fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>>;
+
+    /// As [`Directory::open_lock_to_look`], for a shared lock and for reading only: closing it tells nobody that the
+    /// file was written, so that those who watch a lease do not wake each other by looking.
+    ///
+    /// # Errors
+    /// As [`Directory::open_lock_to_look`].
+    fn open_lock_to_share(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        self.open_lock_to_look(name)
+    }
 }
 
 /// A file under creation.

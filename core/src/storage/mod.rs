@@ -6,6 +6,7 @@
 //! - `look`: whether what was read still stands, by `stat` alone;
 //! - `replace`: staging and publication in two durabilities;
 //! - `file_lock`: `flock` locks on permanent files, by polling;
+//! - `watch`, `os_watch`: being told of changes;
 //! - `fork`: what happens to lock descriptors in a forked child.
 
 mod directory;
@@ -15,7 +16,10 @@ mod fork;
 mod look;
 mod os_directory;
 mod os_lock;
+#[cfg(target_os = "linux")]
+mod os_watch;
 mod replace;
+mod watch;
 
 pub use directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
@@ -25,3 +29,4 @@ pub(crate) use fork::{ForkSafe, generation as fork_generation};
 pub use look::Look;
 pub use os_directory::OsFileSystem;
 pub use replace::{Durability, Replacement, publish, sweep_abandoned};
+pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};

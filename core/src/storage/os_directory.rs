@@ -15,6 +15,12 @@ use super::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile,
 };
 use super::os_lock::OsLockFile;
+#[cfg(target_os = "linux")]
+use super::os_watch::InotifyNotifier;
+#[cfg(target_os = "linux")]
+use super::watch::Notifier;
+#[cfg(target_os = "linux")]
+use crate::clock::Clock;
 
 /// `f_type` of ext2, ext3 and ext4 (statfs(2), EXT4_SUPER_MAGIC).
 #[cfg(target_os = "linux")]
@@ -45,6 +51,11 @@ impl FileSystem for OsFileSystem {
             }
             opened => Ok(Arc::new(opened?)),
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn notifier(&self, _clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
+        Ok(Box::new(InotifyNotifier::open()?))
     }
 
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
@@ -81,9 +92,9 @@ impl OsDirectory {
         Ok(OsDirectory { fd, identity })
     }
 
-    fn open_lock_with(&self, name: &str, create: bool) -> io::Result<Box<dyn LockFile>> {
+    fn open_lock_with(&self, name: &str, access: OFlags, create: bool) -> io::Result<Box<dyn LockFile>> {
         // NONBLOCK keeps a pipe that stands in the lock's place from holding the caller.
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         loop {
             match OsLockFile::open(|| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {}
@@ -248,11 +259,15 @@ impl Directory for OsDirectory {
     }
 
     fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
-        self.open_lock_with(name, true)
+        self.open_lock_with(name, OFlags::RDWR, true)
     }
 
     fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
-        self.open_lock_with(name, false)
+        self.open_lock_with(name, OFlags::RDWR, false)
+    }
+
+    fn open_lock_to_share(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        self.open_lock_with(name, OFlags::RDONLY, false)
     }
 }
 
