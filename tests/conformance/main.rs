@@ -10,6 +10,7 @@ mod support;
 
 mod harness_adapters;
 mod harness_state_claims;
+mod harness_state_explain;
 mod harness_state_extension;
 mod harness_state_files;
 mod harness_state_hooks;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gallivant_core::harness_state::adapters::Harness;
+use gallivant_core::harness_state::adapters::{Child, ChildStep, Harness};
 use gallivant_core::harness_state::{
     Claimant, Heartbeat, NewSession, Observation, Options, Outcome, Reader, Session, SessionEnvironment,
     State, Writer, WriterIdentity, claim, claim_wrapperless, decode, observe_hook,
@@ -104,6 +104,24 @@ const SCENARIOS: &[Scenario] = &[
         name: "an action under ownership",
         prepare: live,
         run: |host| Ok(Ran::Answered(writer(host).with_current_ownership(|| 7)? == Some(7))),
+        durable: true,
+    },
+    Scenario {
+        name: "a child that starts",
+        prepare: live,
+        run: |host| {
+            let child = Child { id: "c".to_owned(), step: ChildStep::Started };
+            landed(writer(host).note_child(&child)?.outcome)
+        },
+        durable: false,
+    },
+    Scenario {
+        name: "a late event over an ending",
+        prepare: |host| {
+            live(host);
+            writer(host).ended(Some("exit 0")).expect("prepared");
+        },
+        run: |host| hook(host, "PostToolUse"),
         durable: true,
     },
     Scenario { name: "a hook", prepare: live, run: |host| hook(host, "Stop"), durable: false },

@@ -12,6 +12,7 @@
 //! - `transition`: what a record becomes, as pure functions; `ownership`: what fences;
 //! - [`claim`], [`Writer`], [`Session`]: writing;
 //! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
+//! - [`Fleet`], [`read_fleet`], [`Watch`]: reading many, and being told of changes;
 //! - [`SessionEnvironment`]: handing a session to its siblings;
 //! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook.
 //!
@@ -23,7 +24,10 @@ mod claim;
 mod codec;
 mod derive;
 mod environment;
+mod explain;
 mod extension;
+mod fleet;
+mod fleet_tree;
 mod hook;
 mod hook_process;
 mod log;
@@ -39,16 +43,23 @@ mod seat;
 mod session;
 mod token;
 mod transition;
+mod watch;
+mod watch_engine;
+mod watch_places;
 mod writer;
 
 pub use claim::{Claim, Claimant, claim, claim_wrapperless};
 pub use codec::{MAX_RECORD_BYTES, Salvage, decode, encode, encode_keeping_unknown, salvage};
-pub use derive::{Derived, Snapshot, UnknownReason};
+pub use derive::{Derived, DerivedRef, Snapshot, UnknownReason};
 pub use environment::{
     AGENT, AGENT_DIR, HARNESS, PTY_SESSION, SESSION_SEQ, SESSION_TOKEN, SessionEnvironment, SessionVariables,
     VARIABLES,
 };
+pub use explain::{Explanation, TriedRow};
 pub use extension::{EXTENSION, Evidence, Extension, HarnessProcess, MAX_CHILDREN};
+pub use fleet::{
+    EntryRef, Fleet, FleetEntry, FleetOptions, FleetProbe, FleetSummary, FleetView, LeftOut, read_fleet,
+};
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };
@@ -65,4 +76,5 @@ pub use record::{Record, Word};
 pub use seat::{FLOOR, LEASE, LOCK, LOG, RECORD};
 pub use session::{NewSession, Session, Tick};
 pub use token::mint_token;
+pub use watch::{Change, Noticing, SeatChange, Watch, WatchOptions, WatchProbe, WatchWaker};
 pub use writer::{Writer, WriterIdentity};

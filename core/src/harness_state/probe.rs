@@ -10,7 +10,7 @@ use super::seat::LEASE;
 use crate::clock::Clock;
 use crate::host::Host;
 use crate::process::{Liveness, ProcessIdentity};
-use crate::storage::is_released;
+use crate::storage::{Directory, is_released};
 
 /// Says whether a session lives. `Alive` and `Indeterminate` downgrade nothing; only `Dead` does.
 pub trait Probe: fmt::Debug {
@@ -45,15 +45,20 @@ impl LeaseProbe {
 impl Probe for LeaseProbe {
     fn liveness(&self, record: &Record) -> Liveness {
         let Ok((directory, _)) = self.reader.locate() else { return Liveness::Indeterminate };
-        let Ok((released, content)) = is_released(&*directory, LEASE) else { return Liveness::Indeterminate };
-        if record.incarnation.is_empty() || content != record.incarnation.as_bytes() {
-            return Liveness::Indeterminate;
-        }
-        match released {
-            Some(true) => Liveness::Dead,
-            Some(false) => Liveness::Alive,
-            None => Liveness::Indeterminate,
-        }
+        lease_liveness(&*directory, record)
+    }
+}
+
+/// What the lease in an agent's directory proves about the session that wrote this record.
+pub(crate) fn lease_liveness(directory: &dyn Directory, record: &Record) -> Liveness {
+    let Ok((released, content)) = is_released(directory, LEASE) else { return Liveness::Indeterminate };
+    if record.incarnation.is_empty() || content != record.incarnation.as_bytes() {
+        return Liveness::Indeterminate;
+    }
+    match released {
+        Some(true) => Liveness::Dead,
+        Some(false) => Liveness::Alive,
+        None => Liveness::Indeterminate,
     }
 }
 
@@ -88,8 +93,13 @@ pub(crate) fn ask_within_budget(
     clock: &dyn Clock,
     budget: Duration,
 ) -> Liveness {
+    within_budget(clock, budget, || probe.liveness(record))
+}
+
+/// HS-81 for whatever is asked.
+pub(crate) fn within_budget(clock: &dyn Clock, budget: Duration, ask: impl FnOnce() -> Liveness) -> Liveness {
     let started = clock.awake();
-    let answer = catch_unwind(AssertUnwindSafe(|| probe.liveness(record)));
+    let answer = catch_unwind(AssertUnwindSafe(ask));
     let taken = clock.awake().saturating_sub(started);
     match answer {
         Ok(answer) if taken <= budget => answer,

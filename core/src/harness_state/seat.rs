@@ -63,7 +63,13 @@ pub(crate) struct ParsedRecord {
 impl Stored {
     pub(crate) fn read(directory: &dyn Directory, name: &str) -> Stored {
         let mut bytes = Vec::new();
-        match directory.read(name, MAX_RECORD_BYTES, &mut bytes) {
+        let file = directory.read(name, MAX_RECORD_BYTES, &mut bytes);
+        Stored::of(file, bytes)
+    }
+
+    /// What was read, judged.
+    pub(crate) fn of(file: io::Result<OpenFile>, bytes: Vec<u8>) -> Stored {
+        match file {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stored::Absent,
             Err(error) => Stored::Unreadable(Unreadable::Io(error)),
             Ok(file) if file.oversized => {
@@ -77,6 +83,11 @@ impl Stored {
                 }
             },
         }
+    }
+
+    /// Whether it could not be read for a reason that says something about the machine at this moment only.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(self, Stored::Unreadable(Unreadable::Io(error)) if is_passing(error))
     }
 
     pub(crate) fn record(&self) -> Option<&Record> {

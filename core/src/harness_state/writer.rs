@@ -21,7 +21,7 @@ use super::token::refuse_empty;
 use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{Directory, Durability, ForkSafe, Metadata, OpenFile, Replacement, publish};
+use crate::storage::{Directory, Durability, ForkSafe, Look, Metadata, OpenFile, Replacement, publish};
 
 /// Who writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,11 +83,6 @@ enum Unknown {
     /// They go: the record is another.
     Dropped,
 }
-
-/// A file changed within the clock tick of the file system in which it was read looks unchanged.
-const SETTLED_AFTER_NS: i128 = 20_000_000;
-/// The same where the file system keeps whole seconds, or, as FAT does, every other one.
-const SETTLED_AFTER_COARSE_NS: i128 = 2_000_000_000;
 
 impl Writer {
     /// Opens a writer on an agent's directory, which need not exist yet. Touches no file.
@@ -539,12 +534,7 @@ pub(crate) fn publish_record(
         .map_err(|error| seat.io_at(RECORD, "publish the record", error))
 }
 
-/// Whether a name still stands for the very bytes that were read: the same file, unchanged, and not changed again
-/// within the clock tick of its last reading.
+/// Whether a name still stands for the very bytes that were read.
 fn is_unchanged(file: &OpenFile, read_at_ms: u64, now: &Metadata) -> bool {
-    let changed_ns = file.metadata.changed_ns;
-    let is_coarse = changed_ns % 1_000_000_000 == 0;
-    let rest = if is_coarse { SETTLED_AFTER_COARSE_NS } else { SETTLED_AFTER_NS };
-    let settled = i128::from(read_at_ms) * 1_000_000 - changed_ns > rest;
-    settled && file.metadata == *now
+    Look::new(file.metadata, read_at_ms).still_holds(now)
 }

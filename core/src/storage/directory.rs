@@ -8,6 +8,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::watch::{Notifier, PollingNotifier};
+use crate::clock::Clock;
+
 /// Opens directories.
 pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Opens an existing directory.
@@ -38,6 +41,14 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
     fn make_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// What tells of changes on this file system, waiting on this clock.
+    ///
+    /// # Errors
+    /// As the system says it, among others that no descriptor is left.
+    fn notifier(&self, clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
+        Ok(Box::new(PollingNotifier::new(Arc::clone(clock))))
+    }
 
     /// Makes the name of an existing directory durable in its parent. A parent that this process may not read, or that
     /// cannot be written at all, holds no name that this process or its like could have made, and is left alone.
@@ -95,12 +106,12 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     }
 }
 
-/// One open directory. Names are single path components.
+/// One open directory. Names are single path components, but for the calls that say that they take a path below it.
 pub trait Directory: Send + Sync + fmt::Debug {
     /// Which directory this is, for as long as it exists.
     fn identity(&self) -> FileIdentity;
 
-    /// Reads a regular file through links, never blocking on a pipe or device.
+    /// Reads a regular file through links, never blocking on a pipe or device. Takes a path below the directory.
     ///
     /// The returned [`OpenFile`] keeps the file's inode from being reused for as long as it lives.
     ///
@@ -109,7 +120,7 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// directory are other errors.
     fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile>;
 
-    /// Describes what stands at the name itself, not what a link points to.
+    /// Describes what stands at the name itself, not what a link points to. Takes a path below the directory.
     ///
     /// # Errors
     /// As the system says it.
@@ -160,6 +171,18 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// As the system says it.
     fn names(&self) -> io::Result<Vec<String>>;
 
+    /// Lists a directory by its path below this one, `.` for this one itself: each name as its bytes, with what stands
+    /// there. Answers what was known of the directory before it was listed, so that what changes meanwhile shows.
+    /// A link in the directory's own place is not followed.
+    ///
+    /// # Errors
+    /// As the system says it; some of the names may have been visited.
+    fn list(&self, path: &str, visit: &mut dyn FnMut(&[u8], FileType)) -> io::Result<Metadata>;
+
+    /// Whether [`Metadata::links`] of a directory on this file system is two and one for each directory in it, so that
+    /// a directory with two holds no other.
+    fn counts_subdirectories(&self) -> bool;
+
     /// Opens a permanent lock file for reading and writing, creating it with mode 0600 where it is missing.
     ///
     /// # Errors
@@ -171,6 +194,15 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`io::ErrorKind::NotFound`] where there is none; a link or anything else irregular is refused.
     fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>>;
+
+    /// As [`Directory::open_lock_to_look`], for a shared lock and for reading only: closing it tells nobody that the
+    /// file was written, so that those who watch a lease do not wake each other by looking.
+    ///
+    /// # Errors
+    /// As [`Directory::open_lock_to_look`].
+    fn open_lock_to_share(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        self.open_lock_to_look(name)
+    }
 }
 
 /// A file under creation.
@@ -260,6 +292,8 @@ pub struct Metadata {
     pub size: u64,
     /// Permission bits.
     pub mode: u32,
+    /// How many names it has; what that means for a directory [`Directory::counts_subdirectories`] says.
+    pub links: u64,
     /// Time of the last change of its content, in nanoseconds since 1970.
     pub modified_ns: i128,
     /// Time of the last change of anything about it, in nanoseconds since 1970.

@@ -111,7 +111,7 @@ pub fn acquire(
 /// # Errors
 /// [`io::ErrorKind::NotFound`] where there is no such file, else as the system says it.
 pub fn is_released(directory: &dyn Directory, name: &str) -> io::Result<(Option<bool>, Vec<u8>)> {
-    let file = directory.open_lock_to_look(name)?;
+    let file = directory.open_lock_to_share(name)?;
     let contents = file.contents(LOOK_LIMIT)?;
     match file.try_lock(Sharing::Shared) {
         Ok(false) => Ok((Some(false), contents)),

@@ -3,22 +3,30 @@
 //! - `directory`: the traits, and what each method promises;
 //! - `os_directory`: the machine's file system behind them;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
+//! - `look`: whether what was read still stands, by `stat` alone;
 //! - `replace`: staging and publication in two durabilities;
 //! - `file_lock`: `flock` locks on permanent files, by polling;
+//! - `watch`, `os_watch`: being told of changes;
 //! - `fork`: what happens to lock descriptors in a forked child.
 
 mod directory;
 pub mod faulty_directory;
 mod file_lock;
 mod fork;
+mod look;
 mod os_directory;
 mod os_lock;
+#[cfg(target_os = "linux")]
+mod os_watch;
 mod replace;
+mod watch;
 
 pub use directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
 pub use file_lock::{LockError, LockGuard, acquire, is_released};
 pub(crate) use fork::{ForkSafe, generation as fork_generation};
+pub use look::Look;
 pub use os_directory::OsFileSystem;
 pub use replace::{Durability, Replacement, publish, sweep_abandoned};
+pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};

@@ -15,10 +15,21 @@ use super::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile,
 };
 use super::os_lock::OsLockFile;
+#[cfg(target_os = "linux")]
+use super::os_watch::InotifyNotifier;
+#[cfg(target_os = "linux")]
+use super::watch::Notifier;
+#[cfg(target_os = "linux")]
+use crate::clock::Clock;
 
 /// `f_type` of ext2, ext3 and ext4 (statfs(2), EXT4_SUPER_MAGIC).
 #[cfg(target_os = "linux")]
 const EXT4_MAGIC: fs::FsWord = 0xef53;
+/// File systems on which a directory's link count is two and one for each directory in it: ext2, ext3 and ext4, XFS
+/// (XFS_SUPER_MAGIC), tmpfs (TMPFS_MAGIC), by statfs(2). Where one of them stops counting, as ext4 does above 65,000,
+/// it says one. Elsewhere the count is not trusted: many a FUSE file system says two for every directory.
+#[cfg(target_os = "linux")]
+const COUNTING: [fs::FsWord; 3] = [EXT4_MAGIC, 0x5846_5342, 0x0102_1994];
 
 /// Mode of every file that the library creates.
 const PRIVATE: Mode = Mode::from_raw_mode(0o600);
@@ -40,6 +51,11 @@ impl FileSystem for OsFileSystem {
             }
             opened => Ok(Arc::new(opened?)),
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn notifier(&self, _clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
+        Ok(Box::new(InotifyNotifier::open()?))
     }
 
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
@@ -76,9 +92,9 @@ impl OsDirectory {
         Ok(OsDirectory { fd, identity })
     }
 
-    fn open_lock_with(&self, name: &str, create: bool) -> io::Result<Box<dyn LockFile>> {
+    fn open_lock_with(&self, name: &str, access: OFlags, create: bool) -> io::Result<Box<dyn LockFile>> {
         // NONBLOCK keeps a pipe that stands in the lock's place from holding the caller.
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         loop {
             match OsLockFile::open(|| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {}
@@ -207,12 +223,51 @@ impl Directory for OsDirectory {
         Ok(names)
     }
 
+    fn list(&self, path: &str, visit: &mut dyn FnMut(&[u8], FileType)) -> io::Result<Metadata> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, path, flags, Mode::empty()))?;
+        let metadata = metadata_of(&fs::fstat(&fd)?);
+        let mut entries = fs::Dir::new(fd)?;
+        while let Some(entry) = entries.read() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let file_type = match entry.file_type() {
+                // The file system does not say it in its listing.
+                fs::FileType::Unknown => {
+                    match fs::statat(entries.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) => metadata_of(&stat).file_type,
+                        // Removed since.
+                        Err(Errno::NOENT) => continue,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                told => file_type_of(told),
+            };
+            visit(name.to_bytes(), file_type);
+        }
+        Ok(metadata)
+    }
+
+    fn counts_subdirectories(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        return fs::fstatfs(&self.fd).is_ok_and(|stat| COUNTING.contains(&stat.f_type));
+        #[cfg(not(target_os = "linux"))]
+        return false;
+    }
+
     fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
-        self.open_lock_with(name, true)
+        self.open_lock_with(name, OFlags::RDWR, true)
     }
 
     fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
-        self.open_lock_with(name, false)
+        self.open_lock_with(name, OFlags::RDWR, false)
+    }
+
+    fn open_lock_to_share(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        self.open_lock_with(name, OFlags::RDONLY, false)
     }
 }
 
@@ -270,18 +325,24 @@ fn read_to_end(fd: &OwnedFd, size: u64, limit: u64, into: &mut Vec<u8>) -> io::R
     }
 }
 
+fn file_type_of(told: fs::FileType) -> FileType {
+    match told {
+        fs::FileType::RegularFile => FileType::Regular,
+        fs::FileType::Directory => FileType::Directory,
+        fs::FileType::Symlink => FileType::Link,
+        _ => FileType::Other,
+    }
+}
+
+#[allow(clippy::unnecessary_cast, reason = "how wide a count of links is depends on the platform")]
 pub(super) fn metadata_of(stat: &fs::Stat) -> Metadata {
     let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
     Metadata {
         identity: FileIdentity { device: stat.st_dev, inode: stat.st_ino },
-        file_type: match fs::FileType::from_raw_mode(stat.st_mode) {
-            fs::FileType::RegularFile => FileType::Regular,
-            fs::FileType::Directory => FileType::Directory,
-            fs::FileType::Symlink => FileType::Link,
-            _ => FileType::Other,
-        },
+        file_type: file_type_of(fs::FileType::from_raw_mode(stat.st_mode)),
         size: u64::try_from(stat.st_size).unwrap_or(0),
         mode: stat.st_mode & 0o7777,
+        links: stat.st_nlink as u64,
         modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
         changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
     }

@@ -159,6 +159,12 @@ impl FaultyFileSystem {
         self.view.shared.lock().settings.locks_exclude = exclude;
     }
 
+    /// What [`Directory::counts_subdirectories`](crate::storage::Directory::counts_subdirectories) answers. The counts
+    /// themselves are right in any case.
+    pub fn set_counts_subdirectories(&self, counts: bool) {
+        self.view.shared.lock().settings.counts_subdirectories = counts;
+    }
+
     /// How many more bytes of content the disk has room for; without a limit when `None`. What is removed gives
     /// its bytes back.
     pub fn set_room(&self, bytes: Option<u64>) {

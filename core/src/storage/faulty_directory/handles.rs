@@ -103,7 +103,7 @@ impl Directory for FaultyDirectory {
         let request = self.request(OperationKind::Read, name);
         let (opened, metadata, through_link) = self.view().perform(&request, |context| {
             let live = context.machine.disk.live();
-            let found = live.lookup(self.node(), name)?;
+            let found = live.resolve(self.node(), Path::new(name), false)?;
             let through_link = live.file_type(found) == FileType::Link;
             let node = match live.resolve(self.node(), Path::new(name), true) {
                 // What a missing target means must not look like a missing name.
@@ -128,7 +128,7 @@ impl Directory for FaultyDirectory {
 
     fn metadata(&self, name: &str) -> io::Result<Metadata> {
         self.view().perform(&self.request(OperationKind::Metadata, name), |context| {
-            let node = context.machine.disk.live().lookup(self.node(), name)?;
+            let node = context.machine.disk.live().resolve(self.node(), Path::new(name), false)?;
             context.metadata(node)
         })
     }
@@ -203,6 +203,32 @@ impl Directory for FaultyDirectory {
         self.view().perform(&Request::new(OperationKind::Names, &self.path), |context| {
             Ok(context.machine.disk.live().entries(self.node())?.keys().cloned().collect())
         })
+    }
+
+    fn list(&self, path: &str, visit: &mut dyn FnMut(&[u8], FileType)) -> io::Result<Metadata> {
+        // The names are visited outside the machine's mutex, because the visitor may be the code under test.
+        let (metadata, listed) =
+            self.view().perform(&self.request(OperationKind::Names, path), |context| {
+                let live = context.machine.disk.live();
+                let node = if path == "." {
+                    self.node()
+                } else {
+                    live.resolve(self.node(), Path::new(path), false)?
+                };
+                if live.file_type(node) == FileType::Link {
+                    return Err(Errno::ELOOP.into());
+                }
+                let entries = live.entries(node)?.iter();
+                let listed: Vec<(String, FileType)> =
+                    entries.map(|(name, id)| (name.clone(), live.file_type(*id))).collect();
+                Ok((context.metadata(node)?, listed))
+            })?;
+        listed.iter().for_each(|(name, file_type)| visit(name.as_bytes(), *file_type));
+        Ok(metadata)
+    }
+
+    fn counts_subdirectories(&self) -> bool {
+        self.view().shared.lock().settings.counts_subdirectories
     }
 
     fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {

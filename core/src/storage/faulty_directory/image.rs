@@ -230,9 +230,17 @@ impl Image {
             file_type: self.file_type(id),
             size,
             mode: node.mode,
+            links: self.links(id),
             modified_ns: node.modified_ns,
             changed_ns: node.changed_ns,
         })
+    }
+
+    /// As ext4 counts them: a directory has its own name, the one in itself, and one in each directory in it. A file has
+    /// one name here.
+    fn links(&self, id: NodeId) -> u64 {
+        let Ok(entries) = self.entries(id) else { return 1 };
+        2 + entries.values().filter(|entry| self.file_type(**entry) == FileType::Directory).count() as u64
     }
 
     /// Whether any name leads to the inode.

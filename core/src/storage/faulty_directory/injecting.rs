@@ -6,15 +6,19 @@
 //! again, because the real disk has its own opinion of that.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::errno::Errno;
 use super::fault::{Action, Armed, Fault};
 use super::operation::{OperationKind, OperationRecord, Request};
+use crate::clock::Clock;
 use crate::storage::directory::{
-    Directory, FileIdentity, FileSystem, LockFile, Metadata, NewFile, OpenFile, Sharing,
+    Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
+use crate::storage::watch::{Alarm, Interest, Notice, Notifier, Waker, WatchId};
 
 /// A file system with faults over another one. Cloning shares faults and trace.
 #[derive(Clone, Debug)]
@@ -192,10 +196,62 @@ impl FileSystem for InjectingFileSystem {
         self.inner.absolute(path)
     }
 
+    fn notifier(&self, clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
+        let inner = self.inner.notifier(clock)?;
+        Ok(Box::new(InjectingNotifier { inner, ledger: Arc::clone(&self.ledger) }))
+    }
+
     fn make_directory(&self, path: &Path) -> io::Result<()> {
         let name = path.to_string_lossy();
         let request = Request::new(OperationKind::MakeDirectory, &name).named(&name);
         self.ledger.perform(&request, || self.inner.make_directory(path))
+    }
+}
+
+/// Watching is an operation that may fail; what is told and waited for is the inner notifier's.
+#[derive(Debug)]
+struct InjectingNotifier {
+    inner: Box<dyn Notifier>,
+    ledger: Arc<Ledger>,
+}
+
+impl Notifier for InjectingNotifier {
+    fn watch(&mut self, path: &Path, interest: Interest) -> io::Result<WatchId> {
+        let name = path.to_string_lossy();
+        let request = Request::new(OperationKind::Watch, &name).named(&name);
+        self.ledger.perform(&request, || self.inner.watch(path, interest))
+    }
+
+    fn unwatch(&mut self, id: WatchId) {
+        self.inner.unwatch(id);
+    }
+
+    fn drain(&mut self, visit: &mut dyn FnMut(Notice<'_>)) -> io::Result<()> {
+        self.inner.drain(visit)
+    }
+
+    fn set_alarm(&mut self, alarm: &Alarm) -> io::Result<()> {
+        self.inner.set_alarm(alarm)
+    }
+
+    fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
+        self.inner.wait(longest)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.inner.descriptor()
+    }
+
+    fn waker(&self) -> Waker {
+        self.inner.waker()
+    }
+
+    fn was_woken(&mut self) -> bool {
+        self.inner.was_woken()
+    }
+
+    fn is_forked(&self) -> bool {
+        self.inner.is_forked()
     }
 }
 
@@ -277,6 +333,15 @@ impl Directory for InjectingDirectory {
         self.ledger.perform(&request, || self.inner.names())
     }
 
+    fn list(&self, path: &str, visit: &mut dyn FnMut(&[u8], FileType)) -> io::Result<Metadata> {
+        let request = self.request(OperationKind::Names, path);
+        self.ledger.perform(&request, || self.inner.list(path, visit))
+    }
+
+    fn counts_subdirectories(&self) -> bool {
+        self.inner.counts_subdirectories()
+    }
+
     fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
         let request = self.request(OperationKind::OpenLock, name);
         let inner = self.ledger.perform(&request, || self.inner.open_lock(name))?;
@@ -286,6 +351,12 @@ impl Directory for InjectingDirectory {
     fn open_lock_to_look(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
         let request = self.request(OperationKind::LookLock, name);
         let inner = self.ledger.perform(&request, || self.inner.open_lock_to_look(name))?;
+        Ok(self.lock_file(inner, name))
+    }
+
+    fn open_lock_to_share(&self, name: &str) -> io::Result<Box<dyn LockFile>> {
+        let request = self.request(OperationKind::LookLock, name);
+        let inner = self.ledger.perform(&request, || self.inner.open_lock_to_share(name))?;
         Ok(self.lock_file(inner, name))
     }
 }

@@ -20,11 +20,17 @@ pub(super) struct Settings {
     pub(super) gains_by_exchange: bool,
     pub(super) exchanges: bool,
     pub(super) locks_exclude: bool,
+    pub(super) counts_subdirectories: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { gains_by_exchange: true, exchanges: true, locks_exclude: true }
+        Settings {
+            gains_by_exchange: true,
+            exchanges: true,
+            locks_exclude: true,
+            counts_subdirectories: true,
+        }
     }
 }
 

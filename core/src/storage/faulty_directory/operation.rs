@@ -53,6 +53,8 @@ kinds! {
     Remove = "remove",
     /// Syncing a directory's names.
     SyncDirectory = "syncdir",
+    /// Asking to be told of changes in a directory.
+    Watch = "watch",
     /// Opening a lock file, which is created where it is missing.
     OpenLock = "open_lock",
     /// Opening an existing lock file to look at it.
@@ -94,6 +96,7 @@ impl OperationKind {
             | OperationKind::Read
             | OperationKind::Metadata
             | OperationKind::Names
+            | OperationKind::Watch
             | OperationKind::LookLock
             | OperationKind::TryLock
             | OperationKind::LockMetadata
@@ -118,6 +121,7 @@ impl OperationKind {
             | OperationKind::Sync
             | OperationKind::Append
             | OperationKind::SyncDirectory
+            | OperationKind::Watch
             | OperationKind::OpenLock
             | OperationKind::LookLock
             | OperationKind::TryLock
