@@ -215,6 +215,7 @@ test('wrong_probes_and_options_are_refused', async (t) => {
   assert.throws(() => reader.readSync({ probe: 7 }), wrong)
   assert.throws(() => reader.readSync({ prob: 'lease' }), { ...wrong, reason: 'unknown-member' })
   assert.throws(() => new Reader(undefined), wrong)
+  assert.throws(() => new Reader(''), { code: 'HARNESS_STATE_INPUT', kind: 'input', reason: 'path' })
   assert.throws(() => new Reader('x', { host: {} }), { ...wrong, message: /host/ })
 })
 
