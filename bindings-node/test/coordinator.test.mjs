@@ -69,7 +69,7 @@ test('a_wrong_directory_is_told_in_one_line_with_what_to_do', async (t) => {
   writeFileSync(join(root, 'file'), '')
   const wanted = 'give the directory whose sub-directories are the agents'
   for (const [given, said] of [
-    [missing, `there is no such directory; ${wanted}, or start a session below it first, directory=\`${root}/miss·[31ming\``],
+    [missing, `there is no such directory; ${wanted}, or start a session in it first, directory=\`${root}/miss·[31ming\``],
     [join(root, 'file'), `this is no directory; ${wanted}, directory=\`${root}/file\``],
     [own, `this is one agent's own directory; give the one above it, directory=\`${root}\``],
   ]) {

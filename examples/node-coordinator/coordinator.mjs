@@ -66,7 +66,7 @@ class Fleet {
 function whyNot(error, root) {
   const wanted = 'give the directory whose sub-directories are the agents'
   const directory = `directory=\`${clean(root)}\``
-  if (error.code === 'ENOENT') return `there is no such directory; ${wanted}, or start a session below it first, ${directory}`
+  if (error.code === 'ENOENT') return `there is no such directory; ${wanted}, or start a session in it first, ${directory}`
   if (error.code === 'ENOTDIR') return `this is no directory; ${wanted}, ${directory}`
   if (error.code === 'EACCES') return `the directory may not be read; run this as the agents' user, ${directory}`
   return `the directory cannot be read; ${wanted}, error=\`${error.code}\` ${directory}`
