@@ -54,7 +54,7 @@ test-python:
 	python3 -m unittest discover -s bindings-python/tests -t bindings-python
 
 test-node:
-	node --test bindings-node/test/
+	node --test --test-reporter=spec bindings-node/test/
 
 test-interop:
 	python3 -m unittest discover -s tests/interop

@@ -19,7 +19,7 @@ function hookReportOf(parts) {
   return {
     event: parts.event,
     word: parts.word,
-    outcome: parts.outcome,
+    kind: parts.kind,
     report: parts.report === null ? null : reportOf(parts.report),
     error: failure(parts.error),
     lossy: parts.lossy,
@@ -47,7 +47,7 @@ function sessionOf(session, environ) {
 /** A hook never breaks its harness (HS-115): variables that make no sense are told in the report. */
 function failedBy(error) {
   if (!(error instanceof GallivantError) || error.reason !== 'environment') throw error
-  return { event: null, word: error.code, outcome: 'failed', report: null, error, lossy: false }
+  return { event: null, word: error.code, kind: 'failed', report: null, error, lossy: false }
 }
 
 function checked(harness, payload, options) {

@@ -132,10 +132,10 @@ export interface HeartbeatReport {
 
 /** What {@link Session.heartbeatIfDue} did. */
 export type Tick =
-  | { tick: 'not-due', dueAtMs: bigint, skip: null }
-  | { tick: 'renewed', dueAtMs: null, skip: null }
-  | { tick: 'skipped', dueAtMs: null, skip: Skip }
-  | { tick: 'harness-gone', dueAtMs: null, skip: null }
+  | { outcome: 'not-due', dueAtMs: bigint, skip: null }
+  | { outcome: 'renewed', dueAtMs: null, skip: null }
+  | { outcome: 'skipped', dueAtMs: null, skip: Skip }
+  | { outcome: 'harness-gone', dueAtMs: null, skip: null }
 
 /** Who claims. */
 export interface Claimant {
@@ -353,7 +353,10 @@ export interface Snapshot {
 
 /** Reads one agent's record. Takes no lock and creates nothing. */
 export class Reader {
-  /** A reader on an agent's directory, or on the record's own path, which need not exist yet. Touches no file. */
+  /**
+   * A reader on an agent's directory, or on the record's own path, which need not exist yet. Touches no file. Throws
+   * `HARNESS_STATE_INPUT` with reason `path` for the empty path.
+   */
   constructor(path: Path, options?: Options)
   /** The path, from the root. */
   readonly path: string
@@ -460,7 +463,7 @@ export interface HookReport {
   /** The answer in one stable word: an outcome's, a refusal's, an ignored event's, or an error's code. */
   word: string
   /** `observed`: `report` is the writer's answer. `ignored`: it is no observation. `failed`: `error` says why. */
-  outcome: 'observed' | 'ignored' | 'failed'
+  kind: 'observed' | 'ignored' | 'failed'
   report: Report | null
   error: GallivantError | null
   /** Something in the payload was no Unicode and was replaced. */

@@ -13,6 +13,7 @@
 const claims = () => require('./claim.js')
 const environments = () => require('./environment.js')
 const hooks = () => require('./hook.js')
+const inspection = () => require('./inspect.js')
 const machine = () => require('./machine.js')
 const readers = () => require('./reader.js')
 const sessions = () => require('./session.js')
@@ -38,12 +39,15 @@ class GallivantError extends Error {
     super(parts.message)
     this.code = parts.code
     this.kind = parts.kind
-    this.reason = parts.reason
+    if (parts.reason !== null) this.reason = parts.reason
     this.remedy = parts.remedy
-    this.osError = parts.osError
+    if (parts.osError !== null) this.osError = parts.osError
   }
 }
-Object.defineProperty(GallivantError.prototype, 'name', { value: 'GallivantError', configurable: true, writable: true })
+// Null is inherited: what Node prints below the stack are an error's own members, and so those that tell something.
+for (const [name, value] of Object.entries({ name: 'GallivantError', reason: null, osError: null })) {
+  Object.defineProperty(GallivantError.prototype, name, { value, configurable: true, writable: true })
+}
 
 class Writer {
   #writer
@@ -69,6 +73,8 @@ class Writer {
   lockCurrentOwnershipSync() { return this.#writer.lockCurrentOwnershipSync() }
   withCurrentOwnership(action, options) { return this.#writer.withCurrentOwnership(action, options) }
   withCurrentOwnershipSync(action) { return this.#writer.withCurrentOwnershipSync(action) }
+
+  static { inspectable(this.prototype, 'Writer', (writer) => writer.#writer.seen()) }
 }
 
 class Reader {
@@ -84,6 +90,8 @@ class Reader {
   readSync(options) { return this.#reader.readSync(options) }
   snapshot(options) { return this.#reader.snapshot(options) }
   snapshotSync() { return this.#reader.snapshotSync() }
+
+  static { inspectable(this.prototype, 'Reader', (reader) => ({ path: reader.#reader.path })) }
 }
 
 class Session {
@@ -122,6 +130,7 @@ class Session {
 
   static {
     disposable(this.prototype, (session) => session.close(), (session) => session.#session.closeLater())
+    inspectable(this.prototype, 'Session', (session) => session.#session.seen())
   }
 }
 
@@ -140,6 +149,8 @@ class SessionEnvironment {
   static fromEnv(variables = process.env) { return environments().fromEnv(variables) }
   toEnv() { return environments().toEnv(this) }
   writer(options) { return new Writer(this.agentDir, this, options) }
+
+  static { inspectable(this.prototype, 'SessionEnvironment', ({ token, ...seen }) => seen) }
 }
 
 function claim(directory, claimant, options) { return claims().claim(directory, claimant, options) }
@@ -166,6 +177,14 @@ function disposable(prototype, close, closeLater) {
   }
   define(Symbol.dispose, function () { close(this) })
   define(Symbol.asyncDispose, async function () { await closeLater(this) })
+}
+
+/** Gives a prototype Node's method for showing. What it needs is loaded by the first object that is shown. */
+function inspectable(prototype, name, seen) {
+  const value = function (depth, options, inspect) {
+    return inspection().inspected(name, () => seen(this), depth, options, inspect)
+  }
+  Object.defineProperty(prototype, Symbol.for('nodejs.util.inspect.custom'), { value, configurable: true, writable: true })
 }
 
 module.exports = {

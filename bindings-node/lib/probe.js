@@ -39,8 +39,10 @@ function processOf(probe) {
 function askSync(probe, record, budgetMs) {
   const started = performance.now()
   const answer = attempt(probe, record)
-  if (isPromise(answer)) {
-    Promise.resolve(answer).catch(() => {})
+  const then = thenOf(answer)
+  if (then !== undefined) {
+    // Listened to all the same: a rejection that nobody hears would end the process.
+    void settled(answer, then)
     return INDETERMINATE
   }
   return within(started, budgetMs, answer)
@@ -53,14 +55,14 @@ function askSync(probe, record, budgetMs) {
 async function ask(probe, record, budgetMs, abortion) {
   const started = performance.now()
   const answer = attempt(probe, record)
-  if (!isPromise(answer)) return within(started, budgetMs, answer)
+  const then = thenOf(answer)
+  if (then === undefined) return within(started, budgetMs, answer)
   let timer
   const tooLate = new Promise((resolve) => {
     timer = setTimeout(resolve, Math.min(budgetMs, LONGEST_TIMER_MS), INDETERMINATE)
   })
-  const answered = Promise.resolve(answer).catch(() => INDETERMINATE)
   try {
-    return within(started, budgetMs, await abortion.or(Promise.race([answered, tooLate])))
+    return within(started, budgetMs, await abortion.or(Promise.race([settled(answer, then), tooLate])))
   } finally {
     clearTimeout(timer)
   }
@@ -74,12 +76,35 @@ function attempt(probe, record) {
   }
 }
 
-/** An answer that throws when it is looked at is none. */
-function isPromise(answer) {
+/** The `then` of a promise; undefined where there is none. An answer that throws when it is looked at has none. */
+function thenOf(answer) {
   try {
-    return answer !== null && typeof answer === 'object' && typeof answer.then === 'function'
+    const then = answer !== null && typeof answer === 'object' ? answer.then : undefined
+    return typeof then === 'function' ? then : undefined
   } catch {
-    return false
+    return undefined
+  }
+}
+
+/**
+ * What a promise says. It need not be Node's own, so its `then` may do anything: where it throws, rejects, or says a
+ * second thing before the first was heard, it has said nothing. What it says is not waited for in turn, because a
+ * promise that says itself would never let another timer fire. Never rejects.
+ */
+async function settled(answer, then) {
+  const said = new Promise((resolve, reject) => {
+    let words = 0
+    const say = (word) => {
+      words += 1
+      // Heard a little later, and in an array: a promise of Node's would wait for a word that has a `then`.
+      queueMicrotask(() => resolve([words === 1 ? word : INDETERMINATE]))
+    }
+    Reflect.apply(then, answer, [say, reject])
+  })
+  try {
+    return livenessOf((await said)[0])
+  } catch {
+    return INDETERMINATE
   }
 }
 

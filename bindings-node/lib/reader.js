@@ -3,6 +3,7 @@
 
 const args = require('./arguments.js')
 const { perform, refuseAborted, watch } = require('./calls.js')
+const { inspectable } = require('./inspect.js')
 const { callSync, native } = require('./native.js')
 const { ask, askSync, probeOf } = require('./probe.js')
 
@@ -88,6 +89,15 @@ class Snapshot {
     args.only('options', options ?? {}, ['probe', 'nowMs'])
     const answer = args.optionalText('options.probe', probe)
     return deriveFrom(this.#native, args.optionalUnsigned('options.nowMs', nowMs), answer)
+  }
+
+  static {
+    inspectable(this.prototype, 'Snapshot', (snapshot) => {
+      const { takenAtMs, damage, record } = snapshot
+      if (record === null) return { takenAtMs, record, damage }
+      const { incarnation, ...seen } = record
+      return { takenAtMs, record: seen, damage }
+    })
   }
 }
 

@@ -34,6 +34,15 @@ class SessionCalls {
   get closed() { return this.#closed }
   get holdsLease() { return !this.#closed && callSync(() => this.#native.holdsLease()) }
   get harnessProcess() { return callSync(() => this.#native.harnessProcess()) ?? null }
+
+  /** What a person is shown. */
+  seen() {
+    const { directory, identity: { token, ...who } } = this.writer
+    const { closed, holdsLease, claim: { sequence } } = this
+    const harnessPid = closed ? null : this.harnessProcess?.pid ?? null
+    return { directory, ...who, sequence, holdsLease, harnessPid, closed }
+  }
+
   environment() { return environmentOf(callSync(() => this.#native.environment())) }
 
   async attach(pid, options) {

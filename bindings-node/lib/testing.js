@@ -3,6 +3,7 @@
 
 const args = require('./arguments.js')
 const { perform } = require('./calls.js')
+const { inspectable } = require('./inspect.js')
 const { callSync, native } = require('./native.js')
 
 class TestHost {
@@ -39,6 +40,8 @@ class TestHost {
   }
 
   get operations() { return callSync(() => this.#native.operations()) }
+
+  static { inspectable(this.prototype, 'TestHost', (machine) => ({ operations: machine.operations.length })) }
 }
 
 function faultsOf(faults) {

@@ -8,6 +8,7 @@
 
 const args = require('./arguments.js')
 const { Queue, perform, refuseAborted } = require('./calls.js')
+const { inspectable } = require('./inspect.js')
 const { callSync, failure, native } = require('./native.js')
 
 const OBSERVATION = ['state', 'blockedOn', 'inputBuffer', 'ask', 'reason', 'exit']
@@ -44,6 +45,16 @@ class WriterCalls {
   get directory() { return this.#context.directory }
   get identity() { return this.#context.identity }
   get sequence() { return callSync(() => this.#native.sequence()) ?? null }
+
+  /** What a person is shown. */
+  seen() {
+    const { token, ...who } = this.identity
+    try {
+      return { directory: this.directory, ...who, sequence: this.sequence }
+    } catch {
+      return { directory: this.directory, ...who, closed: true }
+    }
+  }
 
   /** Takes its place among the calls that were begun before it. */
   interrupt() {
@@ -133,15 +144,23 @@ class WriterCalls {
 /** Holds the record's lock until it is released. */
 class OwnershipGuard {
   #native
+  #released = false
 
   constructor(nativeGuard) { this.#native = nativeGuard }
 
   get sequence() { return callSync(() => this.#native.sequence()) }
-  release() { callSync(() => this.#native.release()) }
+
+  release() {
+    callSync(() => this.#native.release())
+    this.#released = true
+  }
 
   static {
     const release = { value() { this.release() }, configurable: true, writable: true }
     if (Symbol.dispose !== undefined) Object.defineProperty(this.prototype, Symbol.dispose, release)
+    inspectable(this.prototype, 'OwnershipGuard', (guard) => (
+      guard.#released ? { released: true } : { sequence: guard.sequence, released: false }
+    ))
   }
 }
 

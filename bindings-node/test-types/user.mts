@@ -49,10 +49,10 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
 {
   using session = Session.startSync(directory, { agent: 'a', harness: 'claude' })
   const tick: Tick = session.heartbeatIfDueSync()
-  if (tick.tick === 'not-due') same<typeof tick.dueAtMs, bigint>(true)
+  if (tick.outcome === 'not-due') same<typeof tick.dueAtMs, bigint>(true)
   const environment: SessionEnvironment = session.environment()
   const hook: HookReport = await observeHook('claude', '{}', { session: environment })
-  if (hook.outcome === 'failed') console.log(hook.error?.code)
+  if (hook.kind === 'failed') console.log(hook.error?.code)
   observeHookSync('codex', new Uint8Array(2), { environ: process.env })
 }
 {

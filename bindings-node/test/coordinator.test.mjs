@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
@@ -60,6 +60,30 @@ test('it_lists_every_agent_with_state_ask_reason_and_age', async (t) => {
   asking.close()
 })
 
+test('a_wrong_directory_is_told_in_one_line_with_what_to_do', async (t) => {
+  const root = directoryFor(t)
+  const session = sessionIn(root, 'worker')
+  const own = join(root, 'worker')
+  mkdirSync(join(own, 'src'))
+  const missing = join(root, 'miss\x1b[31ming')
+  writeFileSync(join(root, 'file'), '')
+  const wanted = 'give the directory whose sub-directories are the agents'
+  for (const [given, said] of [
+    [missing, `there is no such directory; ${wanted}, or start a session in it first, directory=\`${root}/miss·[31ming\``],
+    [join(root, 'file'), `this is no directory; ${wanted}, directory=\`${root}/file\``],
+    [own, `this is one agent's own directory; give the one above it, directory=\`${root}\``],
+  ]) {
+    for (const mode of [[], ['--json'], ['--follow']]) {
+      const { code, stdout, stderr } = await runNode([COORDINATOR, ...mode, given])
+      assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `coordinator: ${said}\n` })
+    }
+  }
+  // An agent that runs agents of its own is a fleet like any other.
+  const below = sessionIn(own, 'src')
+  assert.match((await runNode([COORDINATOR, own])).stdout, /^src +unknown/m)
+  for (const one of [session, below]) one.close()
+})
+
 test('json_lines_have_every_field_and_every_digit', async (t) => {
   const root = directoryFor(t)
   mkdirSync(join(root, 'empty'))
@@ -107,10 +131,7 @@ test('following_as_json_shows_changes_and_no_heartbeats', async (t) => {
   assert.deepEqual(await program.stop('SIGINT'), [0, null])
 })
 
-test('a_missing_directory_and_a_wrong_call_are_told', async (t) => {
-  const missing = await runNode([COORDINATOR, join(directoryFor(t), 'missing')])
-  assert.deepEqual([missing.code, missing.stdout], [1, ''])
-  assert.match(missing.stderr, /^coordinator: .*ENOENT/)
+test('a_wrong_call_is_told', async () => {
   for (const args of [[], ['--colour', '.'], ['a', 'b']]) {
     const wrong = await runNode([COORDINATOR, ...args])
     assert.deepEqual([wrong.code, wrong.stderr], [2, 'usage: coordinator.mjs [--follow] [--json] DIRECTORY\n'])

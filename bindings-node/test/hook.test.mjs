@@ -80,7 +80,7 @@ test('hs_112_identity_is_in_the_session_or_the_environment_and_nowhere_else', as
   const { directory } = session.writer
   const prompt = JSON.stringify({ hook_event_name: 'UserPromptSubmit', cwd: '/elsewhere', session_id: 'x' })
   const missing = {
-    event: 'UserPromptSubmit', word: 'identity-missing', outcome: 'observed',
+    event: 'UserPromptSubmit', word: 'identity-missing', kind: 'observed',
     report: { outcome: 'refused', refusal: 'identity-missing', floorFailure: null }, error: null, lossy: false,
   }
   assert.deepEqual(await observeHook('claude', prompt, { session: null }), missing)
@@ -112,7 +112,7 @@ test('hs_115_what_a_hook_cannot_do_is_in_the_report_and_in_the_log', async (t) =
   const session = await Session.start(directoryFor(t), start)
   const { directory } = session.writer
   const report = await observeHook('claude', 'no json', { session })
-  assert.equal(report.outcome, 'failed')
+  assert.equal(report.kind, 'failed')
   assert.ok(report.error instanceof GallivantError)
   assert.deepEqual([report.word, report.report], ['HARNESS_STATE_INPUT', null])
   const log = join(directory, '.harness-state.log')
@@ -128,7 +128,7 @@ test('hs_115_variables_that_make_no_sense_are_told_in_the_report', async (t) => 
   const environ = { ...session.toEnv(), GALLIVANT_SESSION_SEQ: 'many' }
   const prompt = JSON.stringify({ hook_event_name: 'UserPromptSubmit' })
   for (const report of [await observeHook('claude', prompt, { environ }), observeHookSync('claude', prompt, { environ })]) {
-    assert.deepEqual([report.outcome, report.word, report.error.reason], ['failed', 'HARNESS_STATE_INPUT', 'environment'])
+    assert.deepEqual([report.kind, report.word, report.error.reason], ['failed', 'HARNESS_STATE_INPUT', 'environment'])
   }
   session.close()
 })

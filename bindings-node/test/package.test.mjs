@@ -1,7 +1,7 @@
 /** What is shipped: names, types, versions, the two module systems, and what importing costs. */
 
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, readdirSync } from 'node:fs'
+import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -96,6 +96,23 @@ test('every_file_that_is_named_is_there', () => {
   const files = readdirSync(join(PACKAGE, 'lib')).map((name) => `./lib/${name}`)
   for (const target of Object.values(manifest.exports).flatMap((value) => (typeof value === 'string' ? [] : Object.values(value)))) {
     assert.ok(files.includes(target), target)
+  }
+})
+
+test('the_test_commands_print_for_people_and_end_with_the_counts', async (t) => {
+  const directory = directoryFor(t)
+  writeFileSync(join(directory, 'one.test.mjs'), "import { test } from 'node:test'\ntest('the_only_one', () => {})\n")
+  const commands = [manifest.scripts.test, ...readFileSync(join(PROJECT, 'Makefile'), 'utf8').match(/^\tnode --test .*$/gm)]
+  assert.equal(commands.length, 2)
+  // This process is a test itself, which a test that it starts would take for its parent.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  for (const command of commands) {
+    const [program, ...args] = command.trim().split(' ')
+    assert.equal(program, 'node')
+    const { code, stdout } = await runNode([...args.slice(0, -1), 'one.test.mjs'], { cwd: directory, env })
+    assert.equal(code, 0)
+    assert.match(stdout, /^✔ the_only_one/)
+    assert.match(stdout, /\nℹ tests 1\n[^]*\nℹ pass 1\nℹ fail 0\n[^]*ℹ duration_ms [\d.]+\n$/)
   }
 })
 

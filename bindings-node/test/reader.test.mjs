@@ -155,6 +155,54 @@ test('hs_81_a_probe_that_throws_rejects_or_takes_too_long_is_indeterminate', asy
   await new Promise((resolve) => setTimeout(resolve, 150))
 })
 
+/** Answers that are no answer, each made anew: things that throw when they are looked at, and promises that are none. */
+const ODD_ANSWERS = {
+  'a then that throws when it is got': () => ({ get then() { throw new Error('got') } }),
+  'a then that throws when it is called': () => ({ then() { throw new Error('called') } }),
+  'a then that throws what is no error': () => ({ then() { throw undefined } }),
+  'a then that never settles': () => ({ then() {} }),
+  'a then that settles with itself': () => ({ then(resolve) { resolve(this) } }),
+  'a then that rejects and then says dead': () => ({ then(resolve, reject) { reject(new Error('first')); resolve('dead') } }),
+  'a then that says dead twice': () => ({ then(resolve) { resolve('dead'); resolve('dead') } }),
+  'a then that says dead and alive': () => ({ then(resolve) { resolve('dead'); resolve('alive') } }),
+  'a then that says dead and rejects': () => ({ then(resolve, reject) { resolve('dead'); reject(new Error('second')) } }),
+  'a then that says dead and throws': () => ({ then(resolve) { resolve('dead'); throw new Error('last') } }),
+  'a then that answers and rejects later': () => ({
+    then(resolve, reject) { resolve('alive'); setTimeout(reject, 1, new Error('later')) },
+  }),
+  'a promise whose constructor throws when it is got': () => (
+    Object.defineProperty(Promise.resolve('dead'), 'constructor', { get() { throw new Error('constructor') } })
+  ),
+  'a proxy of a promise': () => new Proxy(Promise.resolve('dead'), {}),
+  'a proxy that refuses everything': () => new Proxy({}, new Proxy({}, { get() { throw new Error('trap') } })),
+  'a revoked proxy': () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  },
+  'a function with a then': () => Object.assign(() => {}, { then(resolve) { resolve('dead') } }),
+}
+
+test('hs_81_an_odd_answer_is_indeterminate_within_the_budget_and_never_an_uncaught_rejection', async (t) => {
+  const uncaught = []
+  const note = (error) => uncaught.push(error)
+  process.on('unhandledRejection', note)
+  t.after(() => process.off('unhandledRejection', note))
+  const { directory, writer } = claimedSeat(t)
+  await writer.observe({ state: 'active' })
+  const reader = new Reader(directory, { probeBudgetMs: 200 })
+  for (const [name, odd] of Object.entries(ODD_ANSWERS)) {
+    const started = performance.now()
+    assert.equal((await reader.read({ probe: odd })).state, 'active', name)
+    assert.equal(reader.readSync({ probe: odd }).state, 'active', name)
+    assert.ok(performance.now() - started < 2000, `${name} took longer than its budget`)
+  }
+  const foreign = () => ({ then(resolve) { setTimeout(resolve, 1, 'dead') } })
+  assert.equal((await reader.read({ probe: foreign })).reason, 'session-dead', 'a promise need not be of Node')
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  assert.deepEqual(uncaught, [])
+})
+
 test('hs_79_a_probe_is_asked_only_where_it_decides_and_sees_the_record', async (t) => {
   const { directory, writer } = claimedSeat(t)
   const reader = new Reader(directory)
@@ -215,6 +263,7 @@ test('wrong_probes_and_options_are_refused', async (t) => {
   assert.throws(() => reader.readSync({ probe: 7 }), wrong)
   assert.throws(() => reader.readSync({ prob: 'lease' }), { ...wrong, reason: 'unknown-member' })
   assert.throws(() => new Reader(undefined), wrong)
+  assert.throws(() => new Reader(''), { code: 'HARNESS_STATE_INPUT', kind: 'input', reason: 'path' })
   assert.throws(() => new Reader('x', { host: {} }), { ...wrong, message: /host/ })
 })
 

@@ -11,7 +11,7 @@
  */
 
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 
@@ -34,7 +34,9 @@ class Fleet {
 
   /** Looks at every agent once. Answers a map from the agent's name to its state, null where nothing was observed. */
   async look(signal) {
-    const entries = await readdir(this.#root, { withFileTypes: true })
+    const entries = await readdir(this.#root, { withFileTypes: true }).catch((error) => {
+      throw new Error(whyNot(error, this.#root))
+    })
     const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name).sort()
     for (const name of this.#readers.keys()) if (!names.includes(name)) this.#readers.delete(name)
     for (const name of names) {
@@ -50,8 +52,24 @@ class Fleet {
       }
     }
     await Promise.all(Array.from({ length: CONCURRENCY }, readOn))
+    const isAgent = entries.some((entry) => entry.name === 'harness-state')
+    // Whoever gives an agent's own directory would be shown whatever the agent keeps in it, or nothing.
+    if (isAgent && [...states.values()].every((state) => state === null)) {
+      const above = clean(dirname(resolve(this.#root)))
+      throw new Error(`this is one agent's own directory; give the one above it, directory=\`${above}\``)
+    }
     return states
   }
+}
+
+/** What is wrong with the directory that was given, and what to do, in one line. */
+function whyNot(error, root) {
+  const wanted = 'give the directory whose sub-directories are the agents'
+  const directory = `directory=\`${clean(root)}\``
+  if (error.code === 'ENOENT') return `there is no such directory; ${wanted}, or start a session in it first, ${directory}`
+  if (error.code === 'ENOTDIR') return `this is no directory; ${wanted}, ${directory}`
+  if (error.code === 'EACCES') return `the directory may not be read; run this as the agents' user, ${directory}`
+  return `the directory cannot be read; ${wanted}, error=\`${error.code}\` ${directory}`
 }
 
 /** What a line says. A heartbeat changes nothing of it. */

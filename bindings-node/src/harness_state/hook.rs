@@ -27,7 +27,7 @@ pub struct HookParts {
     /// The answer in one stable word.
     pub word: &'static str,
     /// `observed`, `ignored` or `failed`.
-    pub outcome: &'static str,
+    pub kind: &'static str,
     /// The writer's answer, where it was an observation.
     pub report: Option<ReportParts>,
     /// Why it failed, where it did.
@@ -39,12 +39,12 @@ pub struct HookParts {
 impl From<HookReport> for HookParts {
     fn from(hook: HookReport) -> Self {
         let word = hook.outcome.word();
-        let (outcome, report, error) = match hook.outcome {
+        let (kind, report, error) = match hook.outcome {
             HookOutcome::Observed(report) => ("observed", Some(report.into()), None),
             HookOutcome::Ignored(_) => ("ignored", None, None),
             HookOutcome::Failed(error) => ("failed", None, Some(ErrorParts::from(&error))),
         };
-        HookParts { event: hook.event, word, outcome, report, error, lossy: hook.lossy }
+        HookParts { event: hook.event, word, kind, report, error, lossy: hook.lossy }
     }
 }
 

@@ -102,7 +102,7 @@ impl From<Heartbeat> for HeartbeatParts {
 #[derive(Debug)]
 pub struct TickParts {
     /// `not-due`, `renewed`, `skipped` or `harness-gone`.
-    pub tick: &'static str,
+    pub outcome: &'static str,
     /// When the next heartbeat is due.
     pub due_at_ms: Option<BigInt>,
     /// Why it was skipped.
@@ -111,7 +111,7 @@ pub struct TickParts {
 
 impl From<Tick> for TickParts {
     fn from(tick: Tick) -> Self {
-        let plain = TickParts { tick: tick.word(), due_at_ms: None, skip: None };
+        let plain = TickParts { outcome: tick.word(), due_at_ms: None, skip: None };
         match tick {
             Tick::NotDue(due) => TickParts { due_at_ms: Some(due.into()), ..plain },
             Tick::Skipped(skip) => TickParts { skip: Some(skip.word()), ..plain },

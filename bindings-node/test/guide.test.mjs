@@ -1,0 +1,77 @@
+/** The guide and the package's page: what they say is run, each block in a process of its own. */
+
+import assert from 'node:assert/strict'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Reader, SessionEnvironment, Writer, claimSync, observeHookSync } from '../lib/index.js'
+import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
+
+const GUIDE = readFileSync(join(PROJECT, 'docs', 'guides', 'node.md'), 'utf8')
+const PAGE = readFileSync(join(PACKAGE, 'README.md'), 'utf8')
+
+/** The blocks of a page that are in a language. */
+function blocksOf(page, language) {
+  return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block]) => block)
+}
+
+/** A directory for the agents, and a way to run a block there. */
+function agentsFor(t) {
+  const root = directoryFor(t)
+  // A harness that lives long enough to be attached.
+  writeFileSync(join(root, 'claude'), '#!/bin/sh\nsleep 0.3\n')
+  chmodSync(join(root, 'claude'), 0o700)
+  const env = { ...process.env, PATH: `${root}:${process.env.PATH}` }
+  const run = async (block) => {
+    const text = block.replaceAll("'/agents/", `'${root}/`)
+    const { code, stdout, stderr } = await runNode(['--input-type=module', '-e', text], { cwd: PACKAGE, env })
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' }, block)
+    return stdout
+  }
+  return { root, run }
+}
+
+test('every_block_of_the_guide_runs_as_it_stands', async (t) => {
+  const { root, run } = agentsFor(t)
+  const said = []
+  for (const block of blocksOf(GUIDE, 'js')) said.push(await run(block))
+  const [coordinator, wrapper, sibling, wrapperless, hook, testing] = said
+  assert.equal(said.length, 6)
+  assert.equal(coordinator, 'never observed\n')
+  assert.deepEqual([wrapper, sibling, wrapperless, hook], ['', '', 'sequence 1: landed\n', ''])
+  assert.match(testing, /^HARNESS_STATE_IO 5\n\d\d+\n$/)
+  const ended = new Reader(join(root, 'worker-1')).readSync()
+  assert.deepEqual([ended.state, ended.exit], ['ended', 'exit 0'])
+})
+
+test('hs_64_the_guide_s_claim_without_a_wrapper_takes_a_free_seat_and_leaves_a_wrapper_s_alone', async (t) => {
+  const { root, run } = agentsFor(t)
+  const [block] = blocksOf(GUIDE, 'js').filter((text) => text.includes('claimWrapperless('))
+  const seat = join(root, 'worker-2')
+  assert.equal(await run(block), 'sequence 1: landed\n')
+  assert.equal(new Reader(seat).readSync({ probe: 'lease' }).state, 'idle')
+  assert.equal(await run(block), 'sequence 2: landed\n', 'a session without a wrapper may be claimed from')
+  const later = { agent: 'worker-2', harness: 'claude', token: 'claude-session-0b9f4c', ptySession: 'w2' }
+  assert.equal(new Writer(seat, later).observeSync({ state: 'active' }).outcome, 'landed')
+  const session = new SessionEnvironment({ agentDir: seat, ...later })
+  assert.equal(observeHookSync('claude', '{"hook_event_name":"Stop"}', { session }).word, 'landed')
+  claimSync(seat, { agent: 'worker-2', harness: 'claude', token: 'tok-of-a-wrapper' })
+  assert.equal(await run(block), 'somebody else has the seat\n')
+  assert.equal(new Reader(seat).readSync().evidenceIncarnation, 'tok-of-a-wrapper')
+})
+
+test('the_package_s_page_runs_as_it_stands', async (t) => {
+  const { run } = agentsFor(t)
+  const [block, ...others] = blocksOf(PAGE, 'js')
+  assert.deepEqual(others, [])
+  assert.equal(await run(block), 'ended null\n')
+})
+
+test('getting_it_names_no_machine_s_folders_and_only_targets_that_there_are', () => {
+  const [, getting] = /^## Getting it\n([^]*?)^## /m.exec(GUIDE)
+  assert.doesNotMatch(getting, /target\/|linux-|x64|arm64|\.so\b/)
+  const makefile = readFileSync(join(PROJECT, 'Makefile'), 'utf8')
+  const targets = [...getting.matchAll(/`make ([\w-]+)`/g)].map(([, target]) => target)
+  assert.ok(targets.includes('build'))
+  for (const target of targets) assert.match(makefile, new RegExp(`^${target}:`, 'm'))
+})
