@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::Duration;
 
-use gallivant_core::clock::Clock;
+use gallivant_core::clock::{Clock, ClockReading};
 use napi_derive::napi;
 
 /// How long the first try of a call polls: most holders work for far less than this.
@@ -149,6 +149,12 @@ impl Clock for PatientClock {
         let is_over =
             PRESENT.with_borrow(|present| present.as_ref().is_some_and(|at| now >= at.wait.deadline));
         if is_over { Duration::MAX } else { now }
+    }
+
+    /// What is stamped is stamped by the machine's own clocks, whatever is left of the call's patience.
+    fn now(&self) -> ClockReading {
+        self.wall_ms();
+        self.inner.now()
     }
 
     fn sleep(&self, length: Duration) {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gallivant_core::clock::{Clock, SystemClock};
+use gallivant_core::clock::{Clock, ClockReading, SystemClock};
 use gallivant_core::{Code, Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -132,6 +132,10 @@ impl Clock for InterruptibleClock {
 
     fn awake(&self) -> Duration {
         self.0.awake()
+    }
+
+    fn now(&self) -> ClockReading {
+        self.0.now()
     }
 
     fn sleep(&self, length: Duration) {

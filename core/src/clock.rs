@@ -14,6 +14,11 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn boot(&self) -> Duration;
     /// Time since some fixed instant, without the machine's sleep; never goes back.
     fn awake(&self) -> Duration;
+    /// All three at one instant, for what is stamped and judged. A clock that a test sets may stand still here while
+    /// its waits are real.
+    fn now(&self) -> ClockReading {
+        ClockReading { wall_ms: self.wall_ms(), boot: self.boot(), awake: self.awake() }
+    }
     /// Waits for this long on the awake clock.
     fn sleep(&self, length: Duration);
     /// Whether the caller's own signal has ended its waits: an interpreter's signal handler, an abort signal. Asked
@@ -21,6 +26,17 @@ pub trait Clock: Send + Sync + fmt::Debug {
     fn is_cancelled(&self) -> bool {
         false
     }
+}
+
+/// The three clocks at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockReading {
+    /// Milliseconds since 1970; 0 before 1970.
+    pub wall_ms: u64,
+    /// Time since boot, the machine's sleep included.
+    pub boot: Duration,
+    /// Time without the machine's sleep.
+    pub awake: Duration,
 }
 
 /// The machine's clocks.

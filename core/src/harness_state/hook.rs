@@ -184,7 +184,7 @@ fn observe_event(
     }
     let happened = match origin {
         HookOrigin::OwnProcess => own_start(host),
-        HookOrigin::Told => host.clock.boot(),
+        HookOrigin::Told => host.clock.now().boot,
     };
     let happened_ms = u64::try_from(happened.as_millis()).unwrap_or(u64::MAX);
     let writer = session.writer(&options, host)?.of_hook(happened_ms);
@@ -208,7 +208,7 @@ fn observe_event(
 
 /// When this process started, on the boot clock; now where that is not known.
 fn own_start(host: &Host) -> Duration {
-    let now = host.clock.boot();
+    let now = host.clock.now().boot;
     since_boot(host.processes.own_start()).filter(|start| *start <= now).unwrap_or(now)
 }
 

@@ -30,14 +30,15 @@ impl Moment {
     #[must_use]
     pub fn now(host: &Host) -> Self {
         let ms = |since: std::time::Duration| u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let now = host.clock.now();
         let machine = Machine {
             boot_id: host.processes.boot(),
             host: host.processes.host(),
-            boot_ms: ms(host.clock.boot()),
-            awake_ms: ms(host.clock.awake()),
+            boot_ms: ms(now.boot),
+            awake_ms: ms(now.awake),
             processes: Arc::clone(&host.processes),
         };
-        Moment { wall_ms: host.clock.wall_ms(), machine: Some(machine) }
+        Moment { wall_ms: now.wall_ms, machine: Some(machine) }
     }
 
     /// An instant of which the wall clock alone is known: a record's extension then tells nothing.

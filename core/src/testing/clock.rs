@@ -3,12 +3,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, ClockReading, SystemClock};
 
-/// A wall clock that stands where a test puts it, beside the machine's own boot and awake clocks.
+/// A wall clock that stands where a test puts it.
 ///
-/// Waiting is real, because what is waited for may be another, real process. [`ManualClock::advance`] moves all
-/// three clocks.
+/// Waiting is real, because what is waited for may be another, real process: the boot and awake clocks that waits are
+/// measured on run. What is stamped and judged sees all three stand still ([`Clock::now`]), until
+/// [`ManualClock::advance`] moves them.
 #[derive(Debug)]
 pub struct ManualClock {
     state: Mutex<Manual>,
@@ -17,6 +18,8 @@ pub struct ManualClock {
 #[derive(Debug)]
 struct Manual {
     wall_ms: u64,
+    /// The machine's clocks when this one was made.
+    made: (Duration, Duration),
     boot_ahead: Duration,
     awake_ahead: Duration,
 }
@@ -25,7 +28,8 @@ impl ManualClock {
     /// A clock whose wall stands at this many milliseconds since 1970.
     #[must_use]
     pub fn new(wall_ms: u64) -> Self {
-        let state = Manual { wall_ms, boot_ahead: Duration::ZERO, awake_ahead: Duration::ZERO };
+        let made = (SystemClock.boot(), SystemClock.awake());
+        let state = Manual { wall_ms, made, boot_ahead: Duration::ZERO, awake_ahead: Duration::ZERO };
         ManualClock { state: Mutex::new(state) }
     }
 
@@ -69,6 +73,16 @@ impl Clock for ManualClock {
 
     fn awake(&self) -> Duration {
         SystemClock.awake().saturating_add(self.lock().awake_ahead)
+    }
+
+    fn now(&self) -> ClockReading {
+        let state = self.lock();
+        let (boot, awake) = state.made;
+        ClockReading {
+            wall_ms: state.wall_ms,
+            boot: boot.saturating_add(state.boot_ahead),
+            awake: awake.saturating_add(state.awake_ahead),
+        }
     }
 
     fn sleep(&self, length: Duration) {
@@ -176,6 +190,9 @@ mod tests {
         clock.sleep(Duration::from_millis(2));
         assert!(clock.awake() - awake >= Duration::from_millis(2), "waiting is real");
         assert_eq!(clock.wall_ms(), 5_000);
+        let stands = clock.now();
+        clock.sleep(Duration::from_millis(2));
+        assert_eq!(clock.now(), stands, "what is judged stands still");
         clock.advance(Duration::from_millis(1_500));
         assert_eq!(clock.wall_ms(), 6_500);
         assert!(clock.awake() - awake >= Duration::from_millis(1_502));
