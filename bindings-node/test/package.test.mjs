@@ -80,7 +80,7 @@ test('the_union_of_codes_and_kinds_is_the_core_s_table', () => {
 test('constants_are_the_core_s', () => {
   assert.deepEqual([...esm.SESSION_VARIABLES], native.sessionVariables())
   assert.deepEqual(Object.keys(esm.defaultOptions()).sort(), [
-    'alsoAcceptedSchemas', 'futureSkewMs', 'lockWaitMs', 'probeBudgetMs', 'refreshMs', 'schema', 'staleMs',
+    'alsoAcceptedSchemas', 'extension', 'futureSkewMs', 'lockWaitMs', 'probeBudgetMs', 'refreshMs', 'schema', 'staleMs',
     'wrapperlessPrefixes',
   ])
   const { staleMs, refreshMs, futureSkewMs, lockWaitMs } = esm.defaultOptions()

@@ -37,7 +37,7 @@ test('hs_84_the_recorded_tuple_by_directory_by_record_and_by_url', async (t) => 
   const expected = {
     state: 'active', blockedOn: 'human', inputBuffer: 'empty', ask: 'question', harness: 'claude',
     sinceMs: 1_800_000_000_001n, observedAtMs: 1_800_000_000_001n, ownershipSequence: 1n, transitionSequence: 1n,
-    evidenceIncarnation: 'tok-a', exit: null, reason: 'why', validUntilMs: 1_800_000_900_001n,
+    evidenceIncarnation: 'tok-a', exit: null, reason: 'why', validUntilMs: 1_800_000_900_000n,
   }
   for (const path of [directory, join(directory, 'harness-state'), pathToFileURL(directory)]) {
     const reader = new Reader(path, options)

@@ -26,7 +26,7 @@ test('hs_48_each_call_answers_a_typed_outcome', async (t) => {
 })
 
 test('hs_50_a_landed_observation_says_who_saw_what', async (t) => {
-  const { directory, writer } = claimedSeat(t)
+  const { directory, writer } = claimedSeat(t, { extension: false })
   const seen = {
     state: 'active', blockedOn: 'human', inputBuffer: 'nonempty', ask: 'review', reason: 'a plan: é𝄞', exit: null,
   }
@@ -150,7 +150,9 @@ test('hs_51_a_heartbeat_renews_the_own_live_record_or_says_why_not', async (t) =
   const before = recordIn(directory)
   machine.advanceMs(5000)
   assert.deepEqual(await writer.heartbeat(), { outcome: 'landed', skip: null, floorFailure: null })
-  assert.deepEqual(recordIn(directory), { ...before, writtenAtMs: before.writtenAtMs + 4999 })
+  const { bootMs, awakeMs } = before.gallivant
+  const gallivant = { ...before.gallivant, bootMs: bootMs + 5000, awakeMs: awakeMs + 5000 }
+  assert.deepEqual(recordIn(directory), { ...before, writtenAtMs: before.writtenAtMs + 4999, gallivant })
   assert.deepEqual(writer.heartbeatSync(), { outcome: 'landed', skip: null, floorFailure: null })
   const nobody = new Writer(join(directory, 'missing'), { agent: 'a', harness: 'codex', token: 't' })
   assert.deepEqual(nobody.heartbeatSync(), skipped('absent'))

@@ -120,7 +120,7 @@ pub struct NativeSnapshot {
 impl NativeSnapshot {
     fn at(&self, now_ms: Option<&BigInt>) -> Result<Moment> {
         match now_ms {
-            Some(now_ms) => unsigned("nowMs", now_ms).map(Moment::wall),
+            Some(now_ms) => Ok(self.snapshot.taken_at().moved_to(unsigned("nowMs", now_ms)?)),
             None => Ok(self.snapshot.taken_at().clone()),
         }
     }

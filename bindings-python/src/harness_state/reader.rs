@@ -81,7 +81,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     fn at(&self, given: Option<u64>) -> Moment {
-        given.map_or_else(|| Moment::now(&self.host), Moment::wall)
+        given.map_or_else(|| Moment::now(&self.host), |now_ms| self.snapshot.taken_at().moved_to(now_ms))
     }
 }
 

@@ -206,10 +206,13 @@ fn observe_event(
     Ok(report.map_or(HookOutcome::Ignored(ignored), HookOutcome::Observed))
 }
 
-/// When this process started, on the boot clock; now where that is not known.
+/// When this process started, on the boot clock; now where that is not known. The table counts whole ticks (Linux:
+/// 10 ms), so the end of the tick is meant: what stood before the hook was started is never taken for later.
 fn own_start(host: &Host) -> Duration {
     let now = host.clock.now().boot;
-    since_boot(host.processes.own_start()).filter(|start| *start <= now).unwrap_or(now)
+    let start = host.processes.own_start();
+    let tick_ends = if start == 0 { None } else { since_boot(start.saturating_add(1)) };
+    tick_ends.map_or(now, |ends| ends.min(now))
 }
 
 /// Whether this process stands under another harness than the one that the session attached. Looked at before the

@@ -47,10 +47,20 @@ impl Moment {
         Moment { wall_ms, machine: None }
     }
 
-    /// As [`Moment::now`], with another wall clock.
+    /// The instant at which the wall clock will show `wall_ms`, or showed it, if nobody sets it and the machine does
+    /// not sleep.
     #[must_use]
-    pub fn with_wall_ms(self, wall_ms: u64) -> Self {
-        Moment { wall_ms, ..self }
+    pub fn moved_to(&self, wall_ms: u64) -> Self {
+        let moved = |ms: u64| match wall_ms.checked_sub(self.wall_ms) {
+            Some(later) => ms.saturating_add(later),
+            None => ms.saturating_sub(self.wall_ms - wall_ms),
+        };
+        let machine = self.machine.as_ref().map(|machine| Machine {
+            boot_ms: moved(machine.boot_ms),
+            awake_ms: moved(machine.awake_ms),
+            ..machine.clone()
+        });
+        Moment { wall_ms, machine }
     }
 }
 

@@ -54,7 +54,8 @@ impl gallivant_harness_state_snapshot {
     }
 
     fn at(&self, now_ms: u64) -> Moment {
-        if now_ms == DEFAULT { self.snapshot.taken_at().clone() } else { Moment::wall(now_ms) }
+        let taken_at = self.snapshot.taken_at();
+        if now_ms == DEFAULT { taken_at.clone() } else { taken_at.moved_to(now_ms) }
     }
 }
 
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn gallivant_harness_state_snapshot_wants_probe(
 }
 
 /// What may be concluded at `now_ms`: `GALLIVANT_DEFAULT` for the instant at which the snapshot was taken, else the
-/// wall clock in ms since 1970, and then by the wall clock alone (the record's own clocks tell nothing). With the reader's options and a probe's answer:
+/// wall clock in ms since 1970, as if nobody had set it since and the machine had not slept. With the reader's options and a probe's answer:
 /// one of the GALLIVANT_LIVENESS constants, or `GALLIVANT_NO_PROBE`.
 ///
 /// The strings of `derived` are valid until the next `gallivant_harness_state_snapshot_derive` with this snapshot, or
