@@ -1,0 +1,1 @@
+//! Of section G: watching (HS-93).
