@@ -44,10 +44,14 @@ impl Ground {
 
     /// Puts a record there as writers do: staged, then renamed.
     pub(crate) fn publish(&self, agent: &str, state: &str) {
+        self.publish_in(&self.path(agent), state);
+    }
+
+    /// The same in any directory.
+    pub(crate) fn publish_in(&self, directory: &Path, state: &str) {
         let now = self.host().clock.wall_ms().to_string();
         let line = line(&[("state", &format!("\"{state}\"")), ("sinceMs", &now), ("writtenAtMs", &now)]);
-        let directory = self.path(agent);
-        std::fs::create_dir_all(&directory).expect("the agent's directory");
+        std::fs::create_dir_all(directory).expect("the agent's directory");
         std::fs::write(directory.join(".harness-state.tmp-1"), line).expect("staged");
         std::fs::rename(directory.join(".harness-state.tmp-1"), directory.join("harness-state"))
             .expect("published");
@@ -206,7 +210,7 @@ fn hs_92_a_directory_that_cannot_be_searched_is_left_out_and_no_entry() {
 fn hs_92_links_are_not_followed_on_the_way() {
     let ground = Ground::new();
     ground.publish("a", "active");
-    ground.publish("../outside", "idle");
+    ground.publish_in(&ground.beside("outside"), "idle");
     std::os::unix::fs::symlink("../outside", ground.path("link")).expect("linked");
     std::os::unix::fs::symlink(".", ground.path("a/round")).expect("linked");
     std::fs::create_dir(ground.path("through")).expect("made");
@@ -217,7 +221,7 @@ fn hs_92_links_are_not_followed_on_the_way() {
         assert_eq!(read(&fleet), ["a active", "through idle"], "a record may be a link");
         ground.settle();
     }
-    ground.publish("../outside", "ready");
+    ground.publish_in(&ground.beside("outside"), "ready");
     assert_eq!(read(&fleet), ["a active", "through ready"], "and its target is read each time");
 }
 
