@@ -17,4 +17,5 @@ mod harness_state_invariants;
 mod harness_state_lock;
 mod harness_state_reading;
 mod harness_state_watch;
+mod harness_state_watching;
 mod harness_state_writers;
