@@ -7,7 +7,7 @@ use crate::{files_below, text};
 
 /// The specifications that this version builds, and the clauses of theirs that it does not build yet. A clause leaves
 /// this list with its test.
-const BUILT: &[(&str, &[&str])] = &[("docs/spec/harness-state.md", &["HS-92", "HS-93"])];
+const BUILT: &[(&str, &[&str])] = &[("docs/spec/harness-state.md", &[])];
 
 /// A clause's number as the names of tests spell it.
 fn spelled(clause: &str) -> String {

@@ -20,6 +20,7 @@ const ALL_UP_TO: usize = 1024;
 const MOST_TURNS: usize = 8;
 
 /// The directories below a root.
+#[derive(Default)]
 pub(crate) struct Tree {
     root: Option<(FileIdentity, Folder)>,
     /// How many agents' directories with nothing below them the last pass went through.
@@ -123,12 +124,6 @@ enum Standing {
     Unchanged,
     Changed,
     Gone,
-}
-
-impl Default for Tree {
-    fn default() -> Self {
-        Tree { root: None, leaves: 0, passes: 0, linked: 0, left_out: LeftOut::default() }
-    }
 }
 
 impl std::fmt::Debug for Tree {

@@ -21,9 +21,9 @@ use crate::storage::Waker;
 /// How a watch notices and tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchOptions {
-    /// How often it looks where the system does not notify. Default 1 s.
+    /// How often it looks where the system does not notify. Default 1 s, at least 10 ms.
     pub poll_interval: Duration,
-    /// How often a probe is asked whose answer nothing announces. Default 1 s.
+    /// How often a probe is asked whose answer nothing announces. Default 1 s, at least 10 ms.
     pub probe_interval: Duration,
     /// How long it waits after the first sign of a change for more of them, so that a burst is told once. Default 5 ms,
     /// a tenth of the 50 ms within which a change is told (HS-93).

@@ -27,6 +27,9 @@ use crate::storage::{Alarm, FileType, Notifier};
 /// close is told. By then it is asked again.
 const LEASE_AGAIN: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(30)];
 
+/// A shorter interval would be a loop.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) host: Host,
@@ -86,7 +89,11 @@ impl Engine {
             host: host.clone(),
             notifier,
             options: options.clone(),
-            watch: *watch,
+            watch: WatchOptions {
+                poll_interval: watch.poll_interval.max(SHORTEST),
+                probe_interval: watch.probe_interval.max(SHORTEST),
+                ..*watch
+            },
             target,
             places: Places::default(),
             signs: Signs::default(),
@@ -113,6 +120,10 @@ impl Engine {
             Target::Fleet { .. } => RECORD,
         };
         self.notifier.drain(&mut |notice| places.sort(notice, name, signs)).map_err(failed)?;
+        // Whoever looks at a lease that nobody holds writes to it in a sense. What hangs on no lease is not looked at
+        // for that, so that two watches do not wake each other.
+        let told = &self.told;
+        self.signs.leases.retain(|path| told.get(path).is_some_and(|told| told.hangs_on_probe));
         let now = self.host.clock.awake();
         let at = Moment::now(&self.host);
         let wall_ms = at.wall_ms;
@@ -131,10 +142,8 @@ impl Engine {
             signs.everything |= !self.has_begun || polls;
             self.look(&signs, polls, &mut seats);
             for path in signs.leases {
-                if self.told.get(&path).is_some_and(|told| told.hangs_on_probe) {
-                    self.again.extend(LEASE_AGAIN.map(|after| (now.saturating_add(after), path.clone())));
-                    seats.insert(path);
-                }
+                self.again.extend(LEASE_AGAIN.map(|after| (now.saturating_add(after), path.clone())));
+                seats.insert(path);
             }
             self.next_poll = now.saturating_add(self.watch.poll_interval);
         }

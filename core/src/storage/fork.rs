@@ -53,6 +53,12 @@ pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// As [`generation`], for whoever has opened nothing yet: from now on forks are counted.
+pub(super) fn counted_generation() -> u64 {
+    install_handlers();
+    generation()
+}
+
 /// A value behind a mutex that a forked child does not find locked by a thread which it does not have: there the value
 /// is made anew.
 pub(crate) struct ForkSafe<T> {

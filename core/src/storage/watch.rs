@@ -159,7 +159,7 @@ impl PollingNotifier {
     /// One that sleeps on this clock.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let fork_generation = super::fork_generation();
+        let fork_generation = super::fork::counted_generation();
         PollingNotifier { clock, alarm: Alarm::default(), waker: Waker::new(None), fork_generation }
     }
 }

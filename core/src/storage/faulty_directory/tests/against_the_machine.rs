@@ -56,7 +56,7 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
     let (one, other) = (NAMES[pick(NAMES.len())], NAMES[pick(NAMES.len())]);
     let sharing = [Sharing::Exclusive, Sharing::Shared][pick(2)];
     let number = pick(8);
-    match pick(11) {
+    match pick(12) {
         0 => (format!("create {one}"), words(fill(directory, one, b"created", number % 2 == 0))),
         1 => (format!("append {one}"), words(directory.append(one, b"appended"))),
         2 | 3 => (format!("rename {one} {other}"), words(directory.rename(one, other))),
@@ -96,6 +96,19 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
             let done = set.and_then(|()| Ok((locks[at].contents(3)?, locks[at].try_lock(sharing)?)));
             (format!("use lock {at} {sharing:?}"), words(done))
         }
+        10 => {
+            let path = [".", "directory", one][number % 3];
+            let mut listed = Vec::new();
+            let known = directory.list(path, &mut |name, file_type| {
+                listed.push((String::from_utf8(name.to_vec()).expect("UTF-8"), file_type));
+            });
+            listed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            let below = directory.metadata("directory/inside").map(|metadata| metadata.file_type);
+            let counted = directory.counts_subdirectories();
+            // What a link is refused with when a directory is asked for differs from kernel to kernel.
+            let known = known.map(|known| (known.file_type, counted.then_some(known.links), listed));
+            (format!("list {path}"), format!("{:?} {}", known.ok(), words(below)))
+        }
         _ => {
             let names = directory.names().map(|mut names| {
                 names.sort_unstable();
@@ -116,6 +129,7 @@ fn both_answer_the_same() {
         plant(&temporary.0, &files);
         let probe = real.exchange("link", "loop").and_then(|()| real.exchange("link", "loop"));
         files.set_exchange_supported(probe.is_ok());
+        files.set_counts_subdirectories(real.counts_subdirectories());
         let (mut real_state, mut simulated_state) = (seed, seed);
         let (mut real_locks, mut simulated_locks) = (Vec::new(), Vec::new());
         for step in 0..200 {

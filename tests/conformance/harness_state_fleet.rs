@@ -1,0 +1,510 @@
+//! Of section G: fleets (HS-92).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gallivant_core::harness_state::{
+    Fleet, FleetOptions, FleetProbe, FleetView, NewSession, Options, Session, State, UnknownReason,
+    read_fleet,
+};
+use gallivant_core::testing::{Fault, OperationKind, Simulation, TestHost, TestHostOptions, simulated_host};
+use gallivant_core::{Code, Host};
+
+use crate::support::{in_forked_child, line};
+
+/// A root on the real disk, under the machine's own clock: file times and the wall clock have to agree.
+pub(crate) struct Ground {
+    directory: tempfile::TempDir,
+    pub(crate) machine: TestHost,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let machine = TestHost::new(TestHostOptions::default()).expect("a host");
+        Ground { directory, machine }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.path().join("fleet")
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    /// A path outside the fleet.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        self.machine.host()
+    }
+
+    /// Puts a record there as writers do: staged, then renamed.
+    pub(crate) fn publish(&self, agent: &str, state: &str) {
+        self.publish_in(&self.path(agent), state);
+    }
+
+    /// The same in any directory.
+    pub(crate) fn publish_in(&self, directory: &Path, state: &str) {
+        let now = self.host().clock.wall_ms().to_string();
+        let line = line(&[("state", &format!("\"{state}\"")), ("sinceMs", &now), ("writtenAtMs", &now)]);
+        std::fs::create_dir_all(directory).expect("the agent's directory");
+        std::fs::write(directory.join(".harness-state.tmp-1"), line).expect("staged");
+        std::fs::rename(directory.join(".harness-state.tmp-1"), directory.join("harness-state"))
+            .expect("published");
+    }
+
+    pub(crate) fn fleet(&self) -> Fleet {
+        Fleet::open(self.root(), &FleetOptions::default(), &Options::default(), self.host()).expect("opens")
+    }
+
+    /// Waits until nothing that was written so far counts as young.
+    fn settle(&self) {
+        self.host().clock.sleep(Duration::from_millis(60));
+    }
+
+    /// The kinds and names of the operations that this makes.
+    fn operations(&self, action: impl FnOnce()) -> Vec<String> {
+        let before = self.machine.operations().len();
+        action();
+        let made = self.machine.operations().split_off(before);
+        made.iter().map(|line| line.split_once(": ").expect("a line of the trace").1.to_owned()).collect()
+    }
+}
+
+fn words(view: &FleetView) -> Vec<String> {
+    let word = |entry: &gallivant_core::harness_state::FleetEntry| {
+        let derived = &entry.derived;
+        let word = derived.unknown.map_or(derived.state.word(), UnknownReason::word);
+        format!("{} {word}", entry.path)
+    };
+    view.entries.iter().map(word).collect()
+}
+
+fn read(fleet: &Fleet) -> Vec<String> {
+    words(&fleet.read(FleetProbe::None))
+}
+
+/// A simulated machine with records at these agents.
+fn simulated(agents: &[&str]) -> (Host, Simulation) {
+    let (host, simulation) = simulated_host(1);
+    for agent in agents {
+        plant(&simulation, agent, "active");
+    }
+    (host, simulation)
+}
+
+fn plant(simulation: &Simulation, agent: &str, state: &str) {
+    let now = gallivant_core::clock::Clock::wall_ms(&*simulation.clock).to_string();
+    let line = line(&[("state", &format!("\"{state}\"")), ("writtenAtMs", &now)]);
+    simulation
+        .files
+        .plant_file(Path::new("/fleet").join(agent).join("harness-state"), line)
+        .expect("planted");
+}
+
+fn simulated_fleet(host: &Host, bounds: &FleetOptions) -> Fleet {
+    Fleet::open("/fleet", bounds, &Options::default(), host).expect("opens")
+}
+
+#[test]
+fn hs_92_every_record_below_a_directory_in_the_order_of_the_paths() {
+    let ground = Ground::new();
+    for (agent, state) in
+        [("b", "idle"), ("a/c/d", "ready"), ("a", "active"), ("a-b", "child"), (".", "idle")]
+    {
+        ground.publish(agent, state);
+    }
+    std::fs::create_dir(ground.path("empty")).expect("made");
+    std::fs::write(ground.path("file"), "x").expect("written");
+    let expected = [". idle", "a active", "a/c/d ready", "a-b child", "b idle"];
+    let view = read_fleet(
+        ground.root(),
+        &FleetOptions::default(),
+        FleetProbe::None,
+        &Options::default(),
+        ground.host(),
+    )
+    .expect("read");
+    assert_eq!(words(&view), expected);
+    assert!(view.left_out.is_empty());
+    let mut lent = Vec::new();
+    let summary = ground.fleet().for_each(FleetProbe::None, |entry| {
+        let record = entry.record.expect("it decodes");
+        lent.push(format!("{} {}", entry.path, record.state.value.word()));
+        assert_eq!(entry.derived.evidence_incarnation, Some(&*record.incarnation));
+    });
+    assert_eq!((lent.len(), summary.entries), (5, 5));
+    assert_eq!(lent, expected);
+}
+
+#[test]
+fn hs_92_one_bad_entry_hides_no_other() {
+    let ground = Ground::new();
+    ground.publish("a", "active");
+    ground.publish("z/below", "idle");
+    ground.publish("locked/below", "idle");
+    let bad = |agent: &str| {
+        let directory = ground.path(agent);
+        std::fs::create_dir_all(&directory).expect("made");
+        directory.join("harness-state")
+    };
+    std::fs::write(bad("malformed"), "{").expect("written");
+    std::fs::write(bad("empty"), "").expect("written");
+    std::fs::write(bad("foreign"), line(&[("schema", "\"x\"")])).expect("written");
+    std::fs::create_dir(bad("directory")).expect("made");
+    std::os::unix::fs::symlink("harness-state", bad("loop")).expect("linked");
+    std::os::unix::fs::symlink("nowhere", bad("dangling")).expect("linked");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        bad("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .expect("a pipe");
+    ground
+        .machine
+        .set_faults(r#"[{"on":"names","name":"locked","repeat":true,"do":"error","errno":"EACCES"}]"#)
+        .expect("faults");
+    let fleet = ground.fleet();
+    for _ in 0..3 {
+        let view = fleet.read(FleetProbe::None);
+        assert_eq!(
+            words(&view),
+            [
+                "a active",
+                "dangling unreadable-record",
+                "directory unreadable-record",
+                "empty malformed-record",
+                "foreign unsupported-schema",
+                "loop unreadable-record",
+                "malformed malformed-record",
+                "pipe unreadable-record",
+                "z/below idle",
+            ]
+        );
+        assert_eq!(view.left_out.unreadable, 1);
+        let example = view.left_out.example.expect("an example");
+        assert!(example.starts_with("locked: "), "{example}");
+        ground.settle();
+    }
+}
+
+#[test]
+fn hs_92_a_directory_that_cannot_be_searched_is_left_out_and_no_entry() {
+    let (host, simulation) = simulated(&["a", "b"]);
+    let faults = ["read", "stat"].map(|kind| {
+        format!(r#"{{"on":"{kind}","name":"b/harness-state","repeat":true,"do":"error","errno":"EACCES"}}"#)
+    });
+    simulation.files.set_faults(Fault::parse_list(&format!("[{}]", faults.join(","))).expect("faults"));
+    let view = simulated_fleet(&host, &FleetOptions::default()).read(FleetProbe::None);
+    assert_eq!(words(&view), ["a active"]);
+    assert_eq!(view.left_out.unreadable, 1);
+}
+
+#[test]
+fn hs_92_links_are_not_followed_on_the_way() {
+    let ground = Ground::new();
+    ground.publish("a", "active");
+    ground.publish_in(&ground.beside("outside"), "idle");
+    std::os::unix::fs::symlink("../outside", ground.path("link")).expect("linked");
+    std::os::unix::fs::symlink(".", ground.path("a/round")).expect("linked");
+    std::fs::create_dir(ground.path("through")).expect("made");
+    std::os::unix::fs::symlink("../../outside/harness-state", ground.path("through/harness-state"))
+        .expect("linked");
+    let fleet = ground.fleet();
+    for _ in 0..2 {
+        assert_eq!(read(&fleet), ["a active", "through idle"], "a record may be a link");
+        ground.settle();
+    }
+    ground.publish_in(&ground.beside("outside"), "ready");
+    assert_eq!(read(&fleet), ["a active", "through ready"], "and its target is read each time");
+}
+
+#[test]
+fn hs_92_depth_and_count_are_bounded_and_what_was_left_out_is_said() {
+    let bounds = FleetOptions::default();
+    assert_eq!((bounds.max_depth, bounds.max_records), (8, 100_000));
+    let eight = "1/2/3/4/5/6/7/8";
+    let (host, simulation) = simulated(&[eight, "b", "c"]);
+    plant(&simulation, &format!("{eight}/9"), "idle");
+    plant(&simulation, &format!("{eight}/9b"), "idle");
+    let fleet = simulated_fleet(&host, &bounds);
+    for _ in 0..2 {
+        let view = fleet.read(FleetProbe::None);
+        assert_eq!(words(&view), [format!("{eight} active"), "b active".into(), "c active".into()]);
+        assert_eq!((view.left_out.too_deep, view.left_out.too_many), (2, 0));
+        simulation.clock.advance(Duration::from_secs(3));
+    }
+
+    let fleet = simulated_fleet(&host, &FleetOptions { max_records: 2, ..bounds });
+    for _ in 0..2 {
+        let view = fleet.read(FleetProbe::None);
+        assert_eq!(words(&view), [format!("{eight} active"), "b active".into()], "the first by their paths");
+        assert_eq!(view.left_out.too_many, 1);
+        simulation.clock.advance(Duration::from_secs(3));
+    }
+    plant(&simulation, "a", "ready");
+    assert_eq!(read(&fleet), [format!("{eight} active"), "a ready".into()]);
+    simulation.files.unplant("/fleet/a").expect("removed");
+    simulation.files.unplant("/fleet/1").expect("removed");
+    let view = fleet.read(FleetProbe::None);
+    assert_eq!(words(&view), ["b active", "c active"]);
+    assert!(view.left_out.is_empty(), "what was cut off fits in again: {:?}", view.left_out);
+
+    let fleet = simulated_fleet(&host, &FleetOptions { max_directories: 2, ..bounds });
+    let view = fleet.read(FleetProbe::None);
+    assert_eq!((words(&view), view.left_out.too_many), (vec!["b active".to_owned()], 1));
+    let fleet = simulated_fleet(&host, &FleetOptions { max_depth: 0, ..bounds });
+    let view = fleet.read(FleetProbe::None);
+    assert_eq!((view.entries.len(), view.left_out.too_deep), (0, 2));
+}
+
+#[test]
+fn hs_92_a_name_that_is_not_utf_8_is_said() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let ground = Ground::new();
+    ground.publish("a", "active");
+    std::fs::create_dir(ground.root().join(std::ffi::OsStr::from_bytes(b"\xff"))).expect("made");
+    let view = ground.fleet().read(FleetProbe::None);
+    assert_eq!((words(&view), view.left_out.unnameable), (vec!["a active".to_owned()], 1));
+}
+
+#[test]
+fn hs_92_an_unchanged_fleet_is_read_by_stat_alone() {
+    let ground = Ground::new();
+    for agent in ["a", "b", "host/c", "host/d"] {
+        ground.publish(agent, "active");
+    }
+    std::fs::write(ground.path("b/harness-state"), "{").expect("written");
+    std::fs::create_dir(ground.path("empty")).expect("made");
+    ground.settle();
+    let fleet = ground.fleet();
+    let first = read(&fleet);
+    let operations = ground.operations(|| assert_eq!(read(&fleet), first));
+    let stats = operations.iter().filter(|operation| operation.starts_with("stat ")).count();
+    // Four records; the root, `host`, `empty` and the four agents' own directories.
+    assert_eq!((stats, operations.len() - stats), (4 + 7, 1), "{operations:?}");
+    assert!(operations[0].starts_with("open "), "{operations:?}");
+}
+
+#[test]
+fn hs_92_of_a_large_fleet_each_record_and_a_part_of_the_directories_is_asked() {
+    let agents: Vec<String> = (0..1100).map(|number| format!("{number:04}")).collect();
+    let (host, simulation) = simulated(&agents.iter().map(String::as_str).collect::<Vec<_>>());
+    simulation.clock.advance(Duration::from_secs(3));
+    let fleet = simulated_fleet(&host, &FleetOptions::default());
+    assert_eq!(read(&fleet).len(), 1100);
+    for _ in 0..2 {
+        simulation.files.forget_operations();
+        assert_eq!(read(&fleet).len(), 1100);
+        let counts = simulation.files.counts();
+        assert_eq!(counts[&OperationKind::Metadata], 1100 + 1 + 550);
+        assert_eq!(counts.len(), 2, "{counts:?}");
+    }
+    // A new agent beside the others is seen at once, one below another's directory by the second read.
+    plant(&simulation, "new", "idle");
+    assert_eq!(read(&fleet).len(), 1101);
+    plant(&simulation, "0001/below", "idle");
+    plant(&simulation, "0002/below", "idle");
+    read(&fleet);
+    assert_eq!(read(&fleet).len(), 1103);
+}
+
+#[test]
+fn hs_92_where_links_are_not_counted_directories_are_listed() {
+    let (host, simulation) = simulated(&["a", "b/c"]);
+    simulation.files.set_counts_subdirectories(false);
+    let fleet = simulated_fleet(&host, &FleetOptions::default());
+    assert_eq!(read(&fleet), ["a active", "b/c active"]);
+    simulation.clock.advance(Duration::from_secs(3));
+    read(&fleet);
+    simulation.files.forget_operations();
+    read(&fleet);
+    assert_eq!(simulation.files.counts().get(&OperationKind::Names), None, "{:?}", simulation.files.trace());
+    plant(&simulation, "a/below", "idle");
+    assert_eq!(read(&fleet), ["a active", "a/below idle", "b/c active"]);
+}
+
+#[test]
+fn hs_92_whatever_changed_is_read_again() {
+    let ground = Ground::new();
+    for agent in ["a", "b", "c/d", "e"] {
+        ground.publish(agent, "active");
+    }
+    ground.settle();
+    let fleet = ground.fleet();
+    for _ in 0..3 {
+        assert_eq!(read(&fleet), ["a active", "b active", "c/d active", "e active"]);
+    }
+    ground.publish("a", "idle");
+    let stands = std::fs::read_to_string(ground.path("b/harness-state")).expect("it stands");
+    std::fs::write(ground.path("b/harness-state"), stands.replace("active", "child ")).expect("in place");
+    ground.publish("c/d/below", "ready");
+    std::fs::remove_dir_all(ground.path("e")).expect("removed");
+    ground.publish("f/g", "idle");
+    let changed = ["a idle", "b literal-unknown", "c/d active", "c/d/below ready", "f/g idle"];
+    assert_eq!(read(&fleet), changed);
+    std::fs::rename(ground.path("c"), ground.path("h")).expect("moved");
+    std::fs::remove_file(ground.path("a/harness-state")).expect("removed");
+    let moved = ["b literal-unknown", "f/g idle", "h/d active", "h/d/below ready"];
+    assert_eq!(read(&fleet), moved);
+    std::fs::remove_dir_all(ground.path("b")).expect("removed");
+    std::fs::write(ground.path("b"), "a file in its place").expect("written");
+    assert_eq!(read(&fleet), moved[1..]);
+}
+
+#[test]
+fn hs_92_a_root_may_be_missing_vanish_and_be_replaced() {
+    let ground = Ground::new();
+    let fleet = ground.fleet();
+    let view = fleet.read(FleetProbe::None);
+    assert!(view.entries.is_empty() && view.left_out.is_empty());
+    ground.publish("a", "active");
+    assert_eq!(read(&fleet), ["a active"]);
+    std::fs::rename(ground.root(), ground.beside("away")).expect("moved");
+    assert_eq!(read(&fleet), [""; 0]);
+    ground.publish("b", "idle");
+    assert_eq!(read(&fleet), ["b idle"]);
+    std::fs::rename(ground.root(), ground.beside("second")).expect("moved");
+    std::fs::rename(ground.beside("away"), ground.root()).expect("moved");
+    assert_eq!(read(&fleet), ["a active"], "another directory, not an unchanged one");
+    let refused = Fleet::open("", &FleetOptions::default(), &Options::default(), ground.host());
+    assert_eq!(refused.err().map(|error| error.code()), Some(Code::HarnessStateInput));
+}
+
+#[test]
+fn hs_92_a_root_that_cannot_be_opened_now_makes_nothing_absent() {
+    let ground = Ground::new();
+    ground.publish("a", "active");
+    let fleet = ground.fleet();
+    assert_eq!(read(&fleet), ["a active"]);
+    ground.machine.set_faults(r#"[{"on":"open","do":"error","errno":"EMFILE"}]"#).expect("faults");
+    let view = fleet.read(FleetProbe::None);
+    assert_eq!(words(&view), ["a unreadable-record"]);
+    assert_eq!(view.left_out.unreadable, 1);
+    assert_eq!(read(&fleet), ["a active"]);
+    ground
+        .machine
+        .set_faults(r#"[{"on":"any","repeat":true,"do":"error","errno":"EMFILE"}]"#)
+        .expect("faults");
+    let view = ground.fleet().read(FleetProbe::None);
+    assert_eq!((view.entries.len(), view.left_out.unreadable), (0, 1));
+}
+
+#[test]
+fn hs_92_a_change_in_the_tick_of_the_last_read_is_not_missed() {
+    let (host, simulation) = simulated(&["a"]);
+    let fleet = simulated_fleet(&host, &FleetOptions::default());
+    assert_eq!(read(&fleet), ["a active"]);
+    // The same inode, size and times: only its age at the last read tells.
+    let stands = simulation.files.contents("/fleet/a/harness-state").expect("it stands");
+    let text = String::from_utf8(stands).expect("UTF-8");
+    simulation
+        .files
+        .overwrite("/fleet/a/harness-state", text.replace("active", "ready ").as_bytes())
+        .expect("in place");
+    assert_eq!(read(&fleet), ["a literal-unknown"]);
+    for (rest, is_read) in [(Duration::from_millis(2_000), true), (Duration::from_millis(2), false)] {
+        simulation.clock.advance(rest);
+        read(&fleet);
+        simulation.files.forget_operations();
+        read(&fleet);
+        let counts = simulation.files.counts();
+        // The simulated clock began at a whole second, which looks like a file system that keeps no parts of one.
+        assert_eq!(counts.contains_key(&OperationKind::Read), is_read, "{:?}", simulation.files.trace());
+    }
+}
+
+#[test]
+fn hs_92_conclusions_follow_the_clock_and_say_until_when_they_hold() {
+    let (host, simulation) = simulated(&["a"]);
+    simulation.clock.advance(Duration::from_secs(60));
+    plant(&simulation, "b", "idle");
+    let fleet = simulated_fleet(&host, &FleetOptions::default());
+    let view = fleet.read(FleetProbe::None);
+    assert_eq!(view.valid_until_ms, view.entries[0].derived.valid_until_ms);
+    assert_eq!(view.valid_until_ms, Some(1_700_000_000_000 + 15 * 60 * 1000));
+    simulation.clock.set_wall_ms(view.valid_until_ms.expect("an instant") - 1);
+    assert_eq!(read(&fleet), ["a active", "b idle"]);
+    simulation.clock.set_wall_ms(view.valid_until_ms.expect("an instant"));
+    assert_eq!(read(&fleet), ["a stale", "b idle"]);
+}
+
+#[test]
+fn hs_92_the_lease_of_each_seat_is_asked_where_it_decides() {
+    let ground = Ground::new();
+    let start = |agent: &str| {
+        let new = NewSession {
+            directory: ground.path(agent),
+            agent: agent.to_owned(),
+            harness: "codex".to_owned(),
+            pty_session: Some("p".to_owned()),
+            token: None,
+        };
+        let session = Session::start(new, &Options::default(), ground.host()).expect("starts");
+        let observation = gallivant_core::harness_state::Observation::new(State::Active);
+        session.writer().observe(&observation).expect("lands");
+        session
+    };
+    let (alive, dies, ended) = (start("alive"), start("dies"), start("ended"));
+    ended.end(Some("exit 0")).expect("ends");
+    let fleet = ground.fleet();
+    let all = ["alive active", "dies active", "ended ended"];
+    assert_eq!(words(&fleet.read(FleetProbe::Lease)), all);
+    drop(dies);
+    assert_eq!(words(&fleet.read(FleetProbe::None)), all);
+    let looks = ground.operations(|| {
+        let dead = ["alive active", "dies session-dead", "ended ended"];
+        assert_eq!(words(&fleet.read(FleetProbe::Lease)), dead);
+    });
+    let opened = looks.iter().filter(|line| line.starts_with("open ")).count();
+    assert_eq!(opened, 1 + 2, "the root and the two live seats: {looks:?}");
+    drop(alive);
+}
+
+#[test]
+fn hs_92_threads_share_a_fleet_and_a_forked_child_begins_anew() {
+    let ground = Ground::new();
+    for agent in ["a", "b"] {
+        ground.publish(agent, "active");
+    }
+    let host = Host::system();
+    let fleet =
+        Fleet::open(ground.root(), &FleetOptions::default(), &Options::default(), &host).expect("opens");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    assert_eq!(read(&fleet).len(), 2);
+                }
+            });
+        }
+    });
+    // One thread is inside a read at the moment of the fork, so that its mutex never opens in the child.
+    let (inside, entered) = std::sync::mpsc::channel();
+    let (leave, left) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let fleet = &fleet;
+        scope.spawn(move || {
+            let mut first = true;
+            fleet.for_each(FleetProbe::None, |_| {
+                if std::mem::take(&mut first) {
+                    inside.send(()).expect("told");
+                    left.recv().expect("told");
+                }
+            });
+        });
+        entered.recv().expect("inside");
+        assert_eq!(in_forked_child(|| u8::try_from(read(fleet).len()).unwrap_or(255)), 2);
+        leave.send(()).expect("told");
+    });
+    assert_eq!(read(&fleet).len(), 2, "the parent's goes on");
+    fleet.forget();
+    assert_eq!(read(&fleet).len(), 2);
+}
