@@ -11,6 +11,7 @@ mod support;
 mod harness_adapters;
 mod harness_state_claims;
 mod harness_state_files;
+mod harness_state_hook_check;
 mod harness_state_hooks;
 mod harness_state_invariants;
 mod harness_state_lock;

@@ -13,7 +13,8 @@
 //! - [`claim`], [`Writer`], [`Session`]: writing;
 //! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
 //! - [`SessionEnvironment`]: handing a session to its siblings;
-//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook.
+//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook;
+//!   [`check_hook`]: what such a process would find.
 //!
 //! Watching, explaining, fleets and the extension object (sections G and H of the specification) get `explain.rs`,
 //! `fleet.rs`, `watch.rs` and `extension.rs` beside these.
@@ -24,6 +25,7 @@ mod codec;
 mod derive;
 mod environment;
 mod hook;
+mod hook_check;
 mod hook_process;
 mod log;
 mod observation;
@@ -49,6 +51,7 @@ pub use environment::{
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };
+pub use hook_check::{Checked, Finding, HookCheck, check_hook};
 pub use hook_process::{keep_hook_deadline, serve_hook};
 pub use log::MAX_LOG_BYTES;
 pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};

@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
 use super::directory::FileIdentity;
 
@@ -97,8 +97,18 @@ impl<T> ForkSafe<T> {
 
 impl<T> Drop for ForkSafe<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, and `&mut self` says that nobody borrows it.
-        drop(unsafe { Box::from_raw(*self.slot.get_mut()) });
+        let current = *self.slot.get_mut();
+        // SAFETY: the pointer came from a box that nobody has freed.
+        let slot = unsafe { &*current };
+        // Locked by a thread that this process does not have: the value may be half changed.
+        let is_torn =
+            slot.generation != generation() && matches!(slot.value.try_lock(), Err(TryLockError::WouldBlock));
+        if is_torn {
+            registry().abandoned.push(current as usize);
+        } else {
+            // SAFETY: the pointer came from a box, and `&mut self` says that nobody borrows it.
+            drop(unsafe { Box::from_raw(current) });
+        }
     }
 }
 
