@@ -114,7 +114,7 @@ fn shown(object: &Borrowed<'_, '_, PyAny>) -> String {
     let Ok(number) = object.cast::<PyInt>() else { return String::new() };
     let bits = number.call_method0("bit_length").and_then(|bits| bits.extract::<u64>());
     match bits {
-        Ok(bits) if bits <= MOST_BITS_SHOWN => format!(", value=`{}`", number.to_string()),
+        Ok(bits) if bits <= MOST_BITS_SHOWN => format!(", value=`{}`", *number),
         Ok(bits) => format!(", bits=`{bits}`"),
         Err(_) => String::new(),
     }

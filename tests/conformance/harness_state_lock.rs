@@ -446,17 +446,21 @@ fn hs_24_a_guard_that_another_thread_uses_at_the_fork_is_dead_in_the_child_and_h
                 }
             });
         }
-        for _ in 0..100 {
-            let status = in_forked_child(|| {
-                // SAFETY: the alarm of the forked child only.
-                unsafe { libc::alarm(5) };
-                guard.release();
-                let refused = guard.sequence().expect_err("forked");
-                u8::from(refused.reason() != Some("forked"))
-            });
-            assert_eq!(status, 0);
-        }
+        // The threads are to end also where a child dies of its alarm and the test fails.
+        let forked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..100 {
+                let status = in_forked_child(|| {
+                    // SAFETY: the alarm of the forked child only.
+                    unsafe { libc::alarm(5) };
+                    guard.release();
+                    let refused = guard.sequence().expect_err("forked");
+                    u8::from(refused.reason() != Some("forked"))
+                });
+                assert_eq!(status, 0);
+            }
+        }));
         stop.store(true, Ordering::Relaxed);
+        assert!(forked.is_ok(), "a child waited for a thread that it does not have");
     });
     let brief = Options { lock_wait: Duration::from_millis(20), ..Options::default() };
     let take = || claim(&seat.dir, &claimant("tok-b"), &brief, seat.machine.host());

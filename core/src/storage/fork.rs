@@ -200,3 +200,57 @@ extern "C" fn child() {
     }
     registry.open.clear();
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    static DROPPED: AtomicBool = AtomicBool::new(false);
+
+    struct Noted;
+
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            DROPPED.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a forked child that drops its copy drops the value in it.
+    fn child_drops(value: &ForkSafe<Noted>) -> bool {
+        // SAFETY: the child drops its own copy, which nothing of it uses again, and leaves by `_exit`.
+        unsafe {
+            match libc::fork() {
+                0 => {
+                    drop(std::ptr::read(value));
+                    libc::_exit(i32::from(DROPPED.load(Ordering::Relaxed)));
+                }
+                child => {
+                    let mut status = 0;
+                    assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+                    libc::WEXITSTATUS(status) == 1
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_another_thread_held_at_the_fork_is_not_dropped_in_the_child() {
+        let value = ForkSafe::new(|| Noted);
+        assert!(child_drops(&value));
+        std::thread::scope(|scope| {
+            let (holds, held) = std::sync::mpsc::channel();
+            let (over, wait) = std::sync::mpsc::channel::<()>();
+            let value = &value;
+            scope.spawn(move || {
+                let _guard = value.lock();
+                holds.send(()).expect("the test waits");
+                let _ = wait.recv();
+            });
+            held.recv().expect("the thread holds it");
+            assert!(!child_drops(value));
+            drop(over);
+        });
+    }
+}
