@@ -1,7 +1,9 @@
 """The demo says what it promises."""
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo")
@@ -9,12 +11,45 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
 
 
+def bare(**variables):
+    """An environment that does not say where the package is, as one has who starts the demo by hand."""
+    return {**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, **variables}
+
+
+class Started(unittest.TestCase):
+    def ends_with_a_line(self, said, demo, **variables):
+        done = subprocess.run(
+            [sys.executable, demo], capture_output=True, text=True, timeout=60, env=bare(**variables)
+        )
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, said)
+        self.assertTrue(done.stderr.endswith("; run `make demo`\n"), done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_without_a_status_bar_it_ends_with_one_clear_line(self):
+        with tempfile.TemporaryDirectory() as empty:
+            self.ends_with_a_line("no status bar at", os.path.join(HERE, "demo.py"), CARGO_TARGET_DIR=empty)
+
+    def test_without_the_package_it_ends_with_one_clear_line(self):
+        with tempfile.TemporaryDirectory() as root:
+            package = os.path.join(root, "bindings-python/python/gallivant")
+            shutil.copytree(
+                os.path.join(ROOT, "bindings-python/python/gallivant"),
+                package,
+                ignore=shutil.ignore_patterns("_native*", "__pycache__"),
+            )
+            demo = shutil.copytree(HERE, os.path.join(root, "examples/demo"))
+            self.ends_with_a_line("package is not built", os.path.join(demo, "demo.py"))
+
+
 class Demo(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         bar = os.path.join(TARGET, "release/examples/status-bar")
         command = [sys.executable, os.path.join(HERE, "demo.py"), bar, "0.15"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, env=bare()
+        )
         cls.said = done.stdout
         if done.returncode:
             raise AssertionError(done.stdout)

@@ -1,9 +1,11 @@
 //! The private native module `gallivant._native`: converts, calls the core, and speaks Python's idiom.
 //!
 //! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
-//! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`host`], [`value`] (what
-//! all result objects have in common), [`harness_state`] (one file for each of the core's), [`testing`], [`tables`] (what the tests compare).
+//! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`argument`] (what
+//! Python hands over), [`host`], [`value`] (what all result objects have in common), [`harness_state`] (one file for
+//! each of the core's), [`testing`], [`tables`] (what the tests compare).
 
+mod argument;
 mod call;
 mod error;
 mod harness_state;
@@ -25,7 +27,7 @@ mod _native {
     use crate::harness_state::{
         Claim, CurrentOwnership, Heartbeat, HookReport, Observation, Options, OwnershipGuard,
         ProcessIdentity, Reader, Record, Report, Session, SessionEnvironment, Snapshot, State, Tick, Writer,
-        arm_hook_deadline, claim, claim_wrapperless, mint_token, observe_hook, serve_hook,
+        arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, serve_hook,
     };
     #[pymodule_export]
     use crate::tables::{codes, version, words};

@@ -4,6 +4,7 @@ use gallivant_core::Host;
 use gallivant_core::testing;
 use pyo3::prelude::*;
 
+use crate::argument::{Given, all_taken, taken, text_of};
 use crate::call;
 
 /// The machine itself with a test's hand on clock, chance and disk. Pass it as `host=` to whatever is tested.
@@ -29,33 +30,33 @@ impl TestHost {
     #[pyo3(signature = (*, wall_ms=None, random=Vec::new(), faults_json=None))]
     fn new(
         py: Python<'_>,
-        wall_ms: Option<u64>,
-        random: Vec<u64>,
-        faults_json: Option<String>,
+        wall_ms: Option<Given<u64>>,
+        random: Vec<Given<u64>>,
+        faults_json: Option<Given<String>>,
     ) -> PyResult<Self> {
         let made = || {
             testing::TestHost::new(testing::TestHostOptions {
-                wall_ms,
-                random,
-                faults_json: faults_json.as_deref(),
+                wall_ms: taken(wall_ms),
+                random: all_taken(random),
+                faults_json: text_of(faults_json.as_ref()),
             })
         };
         call::fallible(py, made).map(|host| TestHost { host })
     }
 
     /// Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
-    fn set_wall_ms(&self, py: Python<'_>, wall_ms: u64) -> PyResult<()> {
-        call::infallible(py, || self.host.set_wall_ms(wall_ms))
+    fn set_wall_ms(&self, py: Python<'_>, wall_ms: Given<u64>) -> PyResult<()> {
+        call::infallible(py, || self.host.set_wall_ms(wall_ms.0))
     }
 
     /// Lets this much time pass on all clocks, or, where it is negative, sets the wall clock back.
-    fn advance_ms(&self, py: Python<'_>, ms: i64) -> PyResult<()> {
-        call::infallible(py, || self.host.advance_ms(ms))
+    fn advance_ms(&self, py: Python<'_>, ms: Given<i64>) -> PyResult<()> {
+        call::infallible(py, || self.host.advance_ms(ms.0))
     }
 
     /// Replaces the faults by this list, as JSON text. Operations keep their numbers.
-    fn set_faults_json(&self, py: Python<'_>, faults_json: &str) -> PyResult<()> {
-        call::fallible(py, || self.host.set_faults(faults_json))
+    fn set_faults_json(&self, py: Python<'_>, faults_json: Given<String>) -> PyResult<()> {
+        call::fallible(py, || self.host.set_faults(&faults_json.0))
     }
 
     /// The storage operations so far, a line each.

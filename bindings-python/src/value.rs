@@ -69,8 +69,8 @@ macro_rules! value {
             #[new]
             #[pyo3(signature = (*, $($field $(= $default)?),+))]
             #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-            fn new($($field: $type),+) -> Self {
-                $name { $($field),+ }
+            fn new($($field: <$type as $crate::argument::Field>::Argument),+) -> Self {
+                $name { $($field: $crate::argument::Field::of($field)),+ }
             }
 
             $($method)*

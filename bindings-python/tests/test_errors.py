@@ -4,6 +4,8 @@ import copy
 import errno
 import os
 import pickle
+import sys
+import traceback
 import unittest
 
 import gallivant
@@ -41,6 +43,10 @@ class Table(unittest.TestCase):
             self.assertEqual((error.code, error.kind, error.reason), (name, kind, "why"))
             self.assertEqual((error.message, error.remedy, error.os_error), ("what happened", remedy, 5))
             self.assertEqual(str(error), f"{name}: what happened")
+            shown = "".join(traceback.format_exception_only(type(error), error))
+            self.assertIn(f"{name}: what happened\n", shown)
+            if sys.version_info >= (3, 11):
+                self.assertEqual(shown.splitlines()[1:], ["reason: why", f"remedy: {remedy}"])
 
     def test_a_code_of_the_future_falls_to_its_parent(self):
         for code, parent in {
@@ -61,7 +67,7 @@ class Table(unittest.TestCase):
                 said = value[len("GALLIVANT_") :].lower() if prefix == "VARIABLE" else value.replace("-", "_")
                 self.assertEqual(name, f"{prefix}_{said}".upper())
         listed = {name.rsplit("_", 1)[0] for name in vars(words) if name.isupper()}
-        prefixes = (*core, "OUTCOME")
+        prefixes = (*core, "OUTCOME", "HOOK_KIND")
         self.assertEqual([name for name in listed if not name.startswith(prefixes)], [])
 
     def test_an_error_survives_pickle_and_copy(self):
@@ -147,6 +153,22 @@ class Raised(SeatCase):
             error = self.raises(gallivant.HarnessStateBusyError, writer.observe, "idle")
         self.assertEqual(error.kind, "busy")
         self.assertEqual(self.bytes(), before)
+
+    def test_an_error_without_descriptors_is_the_error_itself(self):
+        self.claimed()
+        said = run_python(
+            "import os, resource, sys, gallivant\n"
+            "options = gallivant.Options(lock_wait_ms=50)\n"
+            "writer = gallivant.Writer(sys.argv[1], 'worker', 'claude', 'tok', sequence=1, options=options)\n"
+            "probing = os.open('/', os.O_RDONLY)\n"
+            "os.close(probing)\n"
+            "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (probing, hard))\n"
+            "try: writer.ended('exit 0')\n"
+            "except Exception as error: print(type(error).__name__, error.os_error)\n",
+            self.seat,
+        )
+        self.assertEqual(said, f"HarnessStateIoError {errno.EMFILE}\n")
 
     def test_a_list_of_faults_that_cannot_be_used_is_input(self):
         error = self.raises(gallivant.InputError, gallivant.testing.TestHost, faults=[{"on": "teatime", "do": "error"}])

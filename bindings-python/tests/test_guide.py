@@ -38,7 +38,9 @@ class Guide(unittest.TestCase):
         self.assertEqual(
             said[:-1],
             [
+                "terminal",
                 "nobody claims or writes now; the sequence is 2",
+                "landed 1",
                 "idle none none until " + str(scope["state"].valid_until_ms),
                 "Stop observed superseded",
                 "idle",

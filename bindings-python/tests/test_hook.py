@@ -31,7 +31,7 @@ class Hooks(SeatCase):
         report = self.observe(payload)
         landed = gallivant.Report(outcome="landed")
         self.assertEqual(
-            report, gallivant.HookReport(event="UserPromptSubmit", outcome="observed", word="landed", report=landed)
+            report, gallivant.HookReport(event="UserPromptSubmit", kind="observed", word="landed", report=landed)
         )
         self.assertEqual(self.record()["state"], "active")
         self.assertEqual(self.observe(bytearray(payload), self.session.environment()).word, "coalesced")
@@ -41,7 +41,7 @@ class Hooks(SeatCase):
 
     def test_hs_111_an_unknown_event_is_no_observation_and_no_error(self):
         report = self.observe(b'{"hook_event_name":"Tomorrow"}')
-        self.assertEqual((report.event, report.outcome), ("Tomorrow", "ignored"))
+        self.assertEqual((report.event, report.kind), ("Tomorrow", "ignored"))
         self.assertEqual(report.word, words.IGNORED_UNKNOWN_EVENT)
         self.assertIsNone(report.error)
         self.assertEqual(self.log(), [])
@@ -50,7 +50,7 @@ class Hooks(SeatCase):
         before = self.bytes()
         for session in ({}, {words.VARIABLE_AGENT_DIR: self.seat}):
             report = self.observe(b'{"hook_event_name":"Stop"}', session)
-            self.assertEqual((report.event, report.outcome, report.word), ("Stop", "observed", "identity-missing"))
+            self.assertEqual((report.event, report.kind, report.word), ("Stop", "observed", "identity-missing"))
             self.assertEqual(report.report, gallivant.Report(outcome="refused", refusal="identity-missing"))
         report = gallivant.observe_hook("claude", b'{"hook_event_name":"Stop"}', None)
         self.assertEqual(report.word, words.REFUSED_IDENTITY_MISSING)
@@ -78,7 +78,7 @@ class Hooks(SeatCase):
     def test_hs_115_what_cannot_be_read_is_in_the_report_and_in_the_log(self):
         for payload in (b"", b"garbage", b"[]", b'{"hook_event_name":"Stop","hook_event_name":"Stop"}', b"{" * 200):
             report = self.observe(payload)
-            self.assertEqual((report.outcome, report.word), ("failed", "HARNESS_STATE_INPUT"))
+            self.assertEqual((report.kind, report.word), ("failed", "HARNESS_STATE_INPUT"))
             self.assertIsInstance(report.error, gallivant.HarnessStateInputError)
             self.assertTrue(report.error.reason)
         self.assertEqual(len(self.log()), 5)
@@ -105,15 +105,17 @@ class Hooks(SeatCase):
     def test_variables_that_are_not_in_order_are_in_the_report_and_in_the_log(self):
         broken = {**self.session.to_env(), words.VARIABLE_SESSION_SEQ: "first"}
         report = self.observe(b'{"hook_event_name":"Stop"}', broken)
-        self.assertEqual((report.outcome, report.error.reason), ("failed", "environment"))
+        self.assertEqual((report.kind, report.error.reason), ("failed", "environment"))
         self.assertIn("reason=environment", self.log()[0])
+        report = self.observe(b'{"hook_event_name":"Stop"}', {**self.session.to_env(), words.VARIABLE_AGENT: "\ud800"})
+        self.assertEqual((report.kind, report.error.reason), (words.HOOK_KIND_FAILED, "environment"))
 
     def test_a_harness_that_is_not_known_is_refused(self):
         with self.assertRaises(gallivant.HarnessStateInputError) as raised:
             self.observe(b"{}", harness="Claude")
         self.assertEqual(raised.exception.reason, "unknown-harness")
         for name in (words.HARNESS_CLAUDE, words.HARNESS_CODEX, "claude-code"):
-            self.assertIn(self.observe(b"{}", harness=name).outcome, ("ignored", "failed"))
+            self.assertIn(self.observe(b"{}", harness=name).kind, ("ignored", "failed"))
 
 
 class Runs(SeatCase):
@@ -124,7 +126,7 @@ class Runs(SeatCase):
         told = []
         for name, payload in payloads(run):
             report = gallivant.observe_hook(harness, payload, session.to_env())
-            self.assertNotEqual(report.outcome, "failed", name)
+            self.assertNotEqual(report.kind, "failed", name)
             state = gallivant.Reader(self.seat).read()
             what = state.state if state.ask == "none" else f"{state.state}:{state.ask}"
             if not told or told[-1] != what:

@@ -12,7 +12,7 @@ import unittest
 import gallivant
 from gallivant import words
 
-from .support import PACKAGE, SeatCase, Stopwatch, contents, environment, held_lock
+from .support import PACKAGE, SeatCase, Stopwatch, contents, environment, held_lock, run_python
 from .test_hook import payloads
 
 # The deadline, and what the machine takes to start and to reap a process beside other work.
@@ -30,6 +30,28 @@ with open("/proc/self/statm") as pages:
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
 hook.keep_deadline()
 time.sleep(30)
+"""
+
+
+# Runs the module as the command does, and sends this process a signal at each of its lines after the first ones.
+INTERRUPTED = """
+import os, runpy, sys
+import gallivant
+sys.argv = ["/usr/bin/gallivant-hook", "claude"]
+lines = []
+def trace(frame, event, _argument):
+    if not frame.f_code.co_filename.endswith("gallivant/hook.py"):
+        return None
+    if event == "line":
+        lines.append(frame.f_lineno)
+        # What is imported by then is loaded in every interpreter.
+        if len(lines) > 10:
+            os.kill(os.getpid(), ENDING)
+    return trace
+sys.settrace(trace)
+runpy.run_module("gallivant.hook", run_name=NAME)
+import gallivant.hook
+gallivant.hook.main()
 """
 
 
@@ -92,7 +114,7 @@ class Hooks(HookCase):
 
     def test_hs_115_bad_arguments_are_logged_where_the_directory_is_known(self):
         before = self.bytes()
-        for arguments in ((), ("clod",), ("--help",), ("claude", "more"), ("",), ("cl\udcffude",)):
+        for arguments in ((), ("clod",), ("-h",), ("claude", "more"), ("",), ("cl\udcffude",)):
             self.hook(*arguments)
             self.hook(*arguments, variables={})
         self.assertEqual(self.bytes(), before)
@@ -242,13 +264,33 @@ class Deadlines(HookCase):
         # No thread, and so no entry: it was the alarm.
         self.assertEqual(self.log(), [])
 
-    def test_an_interrupt_ends_a_hook_with_0(self):
-        process = self.start([sys.executable, "-m", "gallivant.hook", "claude"])
-        time.sleep(0.3)
-        process.send_signal(signal.SIGINT)
-        with process.stdin, process.stdout, process.stderr:
-            out, err = process.stdout.read(), process.stderr.read()
-            self.assertEqual((process.wait(), out, err), (0, b"", b""))
+    def test_whatever_ends_a_hook_early_ends_it_with_0(self):
+        for ending in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            process = self.start([sys.executable, "-m", "gallivant.hook", "claude"])
+            time.sleep(0.3)
+            process.send_signal(ending)
+            with process.stdin, process.stdout, process.stderr:
+                out, err = process.stdout.read(), process.stderr.read()
+                self.assertEqual((process.wait(), out, err), (0, b"", b""))
+
+    def test_hs_115_an_interrupt_at_any_line_of_the_module_loses_no_event(self):
+        for name in ("__main__", "gallivant.hook"):
+            for ending, state in ((signal.SIGINT, "idle"), (signal.SIGHUP, "idle"), (signal.SIGTERM, "active")):
+                with self.subTest(f"{name} {ending.name}"):
+                    self.session.writer.observe("active")
+                    program = INTERRUPTED.replace("NAME", repr(name)).replace("ENDING", str(int(ending)))
+                    command = [sys.executable, "-c", program]
+                    done = subprocess.run(command, input=STOP, env=environment(**self.variables), capture_output=True)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+                    self.assertEqual(self.record()["state"], state)
+
+    def test_importing_the_module_leaves_the_signals_alone(self):
+        said = run_python(
+            "import signal; kept = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]\n"
+            "import gallivant.hook\n"
+            "print(kept == [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])\n"
+        )
+        self.assertEqual(said, "True\n")
 
     def test_a_hook_that_is_done_does_not_wait_for_its_deadline(self):
         with Stopwatch() as watch:

@@ -307,6 +307,41 @@ class Forking(SeatCase):
                 gallivant.claim(self.seat, **CLAIMANT, options=gallivant.Options(lock_wait_ms=50))
         self.assertTrue(writer.observe("idle"))
 
+    def test_hs_24_a_guard_that_threads_use_at_the_fork_is_dead_in_the_child(self):
+        writer = self.claimed()
+        stop = threading.Event()
+        with writer.current_ownership() as owned:
+
+            def use():
+                while not stop.is_set():
+                    owned.sequence
+
+            def child():
+                # A child that waits for ever dies of it, and has then said nothing.
+                signal.alarm(5)
+                owned.release()
+                owned.__exit__(None, None, None)
+                with self.assertRaises(gallivant.HarnessStateInputError) as raised:
+                    owned.sequence
+                self.assertEqual(raised.exception.reason, "forked")
+                raise EOFError
+
+            threads = [threading.Thread(target=use) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            try:
+                for _ in range(20):
+                    with self.assertRaisesRegex(AssertionError, "EOFError"):
+                        self.in_child(child)
+            finally:
+                stop.set()
+                for thread in threads:
+                    thread.join()
+            self.assertEqual(owned.sequence, 1)
+            with self.assertRaises(gallivant.HarnessStateBusyError):
+                gallivant.claim(self.seat, **CLAIMANT, options=gallivant.Options(lock_wait_ms=50))
+        self.assertTrue(writer.observe("idle"))
+
     def test_hs_24_a_child_that_outlives_the_block_does_not_keep_the_lock(self):
         writer = self.claimed()
         with writer.current_ownership():

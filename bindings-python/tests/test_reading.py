@@ -167,7 +167,7 @@ class Probes(SeatCase):
     def test_what_is_no_answer_is_indeterminate_and_what_is_no_probe_is_refused(self):
         for answer in ("ded", 0, b"dead", "lease", "\udcff"):
             self.assertEqual(self.judged(lambda record, answer=answer: answer), "active")
-        for wrong in ("leese", 5, b"lease", "\udcff"):
+        for wrong in ("leese", 5, b"lease"):
             with self.assertRaises(gallivant.HarnessStateInputError) as raised:
                 self.reader.read(wrong)
             self.assertEqual(raised.exception.reason, "probe")

@@ -9,7 +9,7 @@ import gallivant
 from gallivant import words
 from gallivant.testing import TestHost
 
-from .support import SeatCase
+from .support import SeatCase, held_lock
 
 NEW = {"agent": "worker", "harness": "claude", "pty_session": "w1"}
 NOW = 1_700_000_000_000
@@ -50,7 +50,7 @@ class Sessions(SeatCase):
         session = self.start(host=host)
         session.writer.observe("idle")
         tick = session.heartbeat_if_due()
-        self.assertEqual(tick, gallivant.Tick(outcome="not-due", due_ms=NOW + 300_000))
+        self.assertEqual(tick, gallivant.Tick(outcome="not-due", due_at_ms=NOW + 300_000))
         host.advance_ms(300_001)
         self.assertEqual(session.heartbeat_if_due(), gallivant.Tick(outcome="renewed"))
         self.assertEqual(self.record()["writtenAtMs"], NOW + 300_001)
@@ -154,6 +154,23 @@ class Environment(SeatCase):
             sequence=own.sequence,
         )
         self.assertTrue(sibling.observe("idle"))
+
+    def test_hs_67_a_sibling_has_its_writer_from_the_environment_in_one_call(self):
+        session = gallivant.Session.start(self.seat, agent="worker", harness="claude", pty_session="w1")
+        own = gallivant.SessionEnvironment.from_env(session.to_env())
+        host = gallivant.testing.TestHost(wall_ms=NOW)
+        sibling = own.writer(options=gallivant.Options(lock_wait_ms=50), host=host)
+        self.assertEqual((sibling.directory, sibling.sequence, sibling.pty_session), (self.seat, 1, "w1"))
+        self.assertEqual((sibling.agent, sibling.harness), ("worker", "claude"))
+        self.assertEqual(sibling.observe("active").outcome, "landed")
+        self.assertEqual(self.record()["incarnation"], session.writer.token)
+        with held_lock(self.seat), self.assertRaisesRegex(gallivant.HarnessStateBusyError, "waited_ms=`50`"):
+            sibling.observe("idle")
+        for alone in (own.writer(), gallivant.aio.Writer.from_environment(own)):
+            self.assertEqual((alone.directory, alone.token, alone.sequence), (self.seat, session.writer.token, 1))
+        nobody = gallivant.SessionEnvironment(agent_dir=self.seat, agent="a", harness="h", token="")
+        with self.assertRaises(gallivant.HarnessStateEmptyTokenError):
+            nobody.writer()
 
     def test_from_env_takes_the_processes_own_environment(self):
         kept = dict(os.environ)

@@ -1,7 +1,9 @@
 """Value classes: immutable, compared by their fields, shown, copied and pickled."""
 
+import ast
 import copy
 import pickle
+import re
 import unittest
 
 import gallivant
@@ -32,8 +34,8 @@ VALUES = [
     gallivant.Claim(sequence=7, swept=1, floor_damage="damaged"),
     gallivant.Report(outcome="refused", refusal="superseded"),
     gallivant.Heartbeat(outcome="skipped", skip="absent"),
-    gallivant.Tick(outcome="not-due", due_ms=5),
-    gallivant.HookReport(event="Stop", outcome="observed", word="landed", report=gallivant.Report(outcome="landed")),
+    gallivant.Tick(outcome="not-due", due_at_ms=5),
+    gallivant.HookReport(event="Stop", kind="observed", word="landed", report=gallivant.Report(outcome="landed")),
     gallivant.ProcessIdentity(pid=1, start=2, boot="b", pid_namespace="p", host="h"),
     gallivant.SessionEnvironment(agent_dir="/a", agent="a", harness="h", token="t", pty_session="", sequence=4),
 ]
@@ -70,13 +72,10 @@ class Values(unittest.TestCase):
             with self.assertRaises(AttributeError):
                 value.another = 1
 
-    def test_integers_of_64_bits_are_exact_and_others_are_refused(self):
+    def test_integers_of_64_bits_are_exact(self):
         record = gallivant.Record(**RECORD)
         self.assertEqual(record.seq, 2**64 - 1)
         self.assertEqual(record.written_at_ms, 2**53 + 1)
-        for wrong in (-1, 2**64):
-            with self.assertRaises(OverflowError):
-                gallivant.Options(stale_ms=wrong)
 
     def test_what_was_refused_or_skipped_is_false(self):
         self.assertTrue(gallivant.Report(outcome="landed"))
@@ -99,6 +98,19 @@ class Arguments(SeatCase):
         self.assertEqual(options.lock_wait_ms, 10_000)
         self.assertEqual(options.wrapperless_prefixes, ("claude-session-",))
         self.assertEqual(options.probe_budget_ms, 100)
+
+    def test_the_documented_defaults_are_the_real_ones(self):
+        options = gallivant.Options()
+        said = dict(re.findall(r"^- `(\w+)`: .*?Default\s+`(.*?)`", gallivant.Options.__doc__, re.MULTILINE | re.DOTALL))
+        fields = [name for name in vars(gallivant.Options) if not name.startswith("_")]
+        self.assertEqual(sorted(said), sorted(fields))
+        for name, default in said.items():
+            with self.subTest(name):
+                self.assertEqual(ast.literal_eval(default), getattr(options, name))
+                of_attribute = getattr(gallivant.Options, name).__doc__
+                self.assertEqual(re.search("Default `(.*?)`", of_attribute).group(1), default)
+                if name.endswith("_ms"):
+                    self.assertIn("in ms", of_attribute)
 
     def test_every_option_arrives(self):
         given = {

@@ -4,7 +4,9 @@ Recorded sessions of Claude Code and Codex are replayed through real hook proces
 coordinator and a C status bar, which know nothing of each other, show each transition as it comes. Then a wrapper is
 killed with SIGKILL, and a Python reader says what can be concluded, and why.
 
-    python3 demo.py STATUS_BAR [PAUSE_SECONDS]
+    python3 demo.py [STATUS_BAR [PAUSE_SECONDS]]
+
+After `make build` it needs no arguments and nothing in the environment.
 """
 import os
 import signal
@@ -14,10 +16,17 @@ import tempfile
 import threading
 import time
 
-import gallivant
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+PACKAGE = os.path.join(ROOT, "bindings-python/python")
+# The wrapper and the hooks that are started below import the package too.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")]))
+sys.path.insert(0, PACKAGE)
+
+import gallivant
+
+BUILT = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "release")
+STATUS_BAR = os.path.join(BUILT, "examples/status-bar")
 RUNS = os.path.join(ROOT, "tests/vectors/harness-events")
 COORDINATOR = os.path.join(ROOT, "examples/node-coordinator/coordinator.mjs")
 
@@ -70,7 +79,20 @@ def explain(agents: str, agent: str) -> None:
     say("lease probe", f"{agent}: {probed.state} ({probed.reason}), because the session's lease was released by its death")
 
 
-def main(status_bar: str, pause: str = "0.2") -> None:
+def check_built(status_bar: str) -> None:
+    """Ends with one line where something has not been built yet."""
+    try:
+        gallivant.Reader
+    except ImportError as missing:
+        raise SystemExit(f"demo.py: the Python package is not built: {missing}; run `make demo`")
+    if not any(name.endswith(".node") for name in os.listdir(os.path.join(ROOT, "bindings-node"))):
+        raise SystemExit("demo.py: the Node package is not built; run `make demo`")
+    if not os.access(status_bar, os.X_OK):
+        raise SystemExit(f"demo.py: there is no status bar at {status_bar}; run `make demo`")
+
+
+def main(status_bar: str = STATUS_BAR, pause: str = "0.2") -> None:
+    check_built(status_bar)
     with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as agents:
         for agent in ("claude", "codex", "doomed"):
             os.mkdir(os.path.join(agents, agent))
@@ -78,9 +100,9 @@ def main(status_bar: str, pause: str = "0.2") -> None:
         coordinator = subprocess.Popen(["node", COORDINATOR, "--follow", "."], **pipes)
         bar = subprocess.Popen([os.path.abspath(status_bar), "claude", "codex", "doomed"], **pipes)
         speakers = [relay("coordinator", coordinator), relay("status bar", bar)]
-        wait_for(lambda: len(heard) == 2)
         doomed = None
         try:
+            wait_for(lambda: len(heard) == 2)
             say("demo", "two recorded sessions are replayed through real hook processes")
             sessions = [
                 start_session(agents, "claude", "claude", "claude-code.interactive-permission-clear", pause),

@@ -21,7 +21,7 @@ def main(directory: str, harness: str, command: list[str]) -> int:
                 session.heartbeat_if_due()
             except gallivant.GallivantError as error:
                 # A full disk or a busy lock now is no reason to leave the harness alone: the next one may land.
-                print(f"{error.code}: {error}; {error.remedy}", file=sys.stderr)
+                print(f"{error}; {error.remedy}", file=sys.stderr)
         session.end(f"exit {status}" if status >= 0 else f"signal {-status}")
         return status
 

@@ -6,6 +6,7 @@ mod clauses;
 mod imports;
 mod pages;
 mod tidy;
+mod words;
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gallivant_core::harness_state::{Heartbeat, Outcome, Refusal, State, claim, decode};
+use gallivant_core::harness_state::{Heartbeat, Options, Outcome, Refusal, State, claim, decode};
 use gallivant_core::storage::{Durability, FileSystem, Replacement, publish};
 use gallivant_core::testing::{TestHost, TestHostOptions, simulated_host};
 use gallivant_core::{Code, Host};
@@ -430,4 +430,43 @@ fn hs_24_a_forked_child_is_not_stopped_by_a_thread_that_it_does_not_have() {
         stop.store(true, Ordering::Relaxed);
         assert!(forks > 20, "only {forks} forks");
     });
+}
+
+#[test]
+fn hs_24_a_guard_that_another_thread_uses_at_the_fork_is_dead_in_the_child_and_holds_on_in_the_parent() {
+    let seat = Seat::new();
+    let writer = seat.owner("tok-a");
+    let guard = writer.lock_current_ownership().expect("no error").expect("own");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    assert_eq!(guard.sequence().expect("held"), 1);
+                }
+            });
+        }
+        // The threads are to end also where a child dies of its alarm and the test fails.
+        let forked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..100 {
+                let status = in_forked_child(|| {
+                    // SAFETY: the alarm of the forked child only.
+                    unsafe { libc::alarm(5) };
+                    guard.release();
+                    let refused = guard.sequence().expect_err("forked");
+                    u8::from(refused.reason() != Some("forked"))
+                });
+                assert_eq!(status, 0);
+            }
+        }));
+        stop.store(true, Ordering::Relaxed);
+        assert!(forked.is_ok(), "a child waited for a thread that it does not have");
+    });
+    let brief = Options { lock_wait: Duration::from_millis(20), ..Options::default() };
+    let take = || claim(&seat.dir, &claimant("tok-b"), &brief, seat.machine.host());
+    assert_eq!(take().expect_err("the parent holds it").code(), Code::HarnessStateBusy);
+    guard.release();
+    guard.release();
+    assert_eq!(guard.sequence().expect_err("released").reason(), Some("released"));
+    assert_eq!(take().expect("free again").sequence, 2);
 }

@@ -10,7 +10,7 @@ Everything public is an attribute of this package:
 - `gallivant.aio` for asyncio, `gallivant.words` for constants, `gallivant.testing` for tests.
 
 Importing the package loads nothing else: each name is loaded when it is first asked for, so that a hook process pays
-only for what it uses.
+only for what it uses. The first name that can fail brings the exceptions with it: no file has to be opened to raise one.
 """
 
 # Spelled out, because importing `typing` costs more than importing this package.
@@ -134,7 +134,8 @@ if not TYPE_CHECKING:
 
             value = getattr(errors, name)
         else:
-            from . import _native
+            # An error may be that there is no descriptor left, with which nothing could be imported any more.
+            from . import _native, errors
 
             value = getattr(_native, name)
         globals()[name] = value

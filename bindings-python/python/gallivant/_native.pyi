@@ -11,7 +11,7 @@ from os import PathLike
 from typing import Any, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["Cancel", "Claim", "CurrentOwnership", "Heartbeat", "HookReport", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "Writer", "arm_hook_deadline", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "serve_hook", "version", "words"]
+__all__ = ["Cancel", "Claim", "CurrentOwnership", "Heartbeat", "HookReport", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "serve_hook", "version", "words"]
 
 @final
 class Cancel:
@@ -117,7 +117,7 @@ class HookReport:
     def __eq__(self, other: object, /) -> bool: ...
     def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
     def __hash__(self, /) -> int: ...
-    def __new__(cls, /, *, event: str | None = None, outcome: str, word: str, lossy: bool = False, report: Report | None = None, error: GallivantError | None = None) -> HookReport: ...
+    def __new__(cls, /, *, event: str | None = None, kind: str, word: str, lossy: bool = False, report: Report | None = None, error: GallivantError | None = None) -> HookReport: ...
     def __repr__(self, /) -> str: ...
     @property
     def error(self, /) -> GallivantError | None:
@@ -130,14 +130,14 @@ class HookReport:
         The event's name, as far as the payload could be read.
         """
     @property
+    def kind(self, /) -> str:
+        """
+        `observed`: `report` is the writer's answer. `ignored`: it is no observation. `failed`: `error` says why.
+        """
+    @property
     def lossy(self, /) -> bool:
         """
         Something in the payload was no Unicode and was replaced.
-        """
-    @property
-    def outcome(self, /) -> str:
-        """
-        `observed`: `report` is the writer's answer. `ignored`: it is no observation. `failed`: `error` says why.
         """
     @property
     def report(self, /) -> Report | None:
@@ -202,13 +202,19 @@ class Observation:
 @final
 class Options:
     """
-    Options of readers and writers. Without arguments they agree with existing deployments.
+    Options of readers and writers, times in milliseconds. Without arguments they agree with existing deployments; an
+    option that is None has its default.
 
-    `schema`: the schema to write, compared whole. `also_accepted_schemas`: further ones to accept when reading.
-    `stale_ms`: from this age on a record tells nothing. `refresh_ms`: from this age on an unchanged observation is
-    stamped again. `future_skew_ms`: a stamp further ahead than this is not believed. `lock_wait_ms`: how long a call
-    waits for the lock. `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched.
-    `probe_budget_ms`: a probe that takes longer has answered nothing.
+    - `schema`: the schema to write, compared whole. Default `'st2.harness-state.v1'`.
+    - `also_accepted_schemas`: further ones to accept when reading. Default `()`.
+    - `stale_ms`: from this age on a record tells nothing. Default `900000`, which is 15 minutes.
+    - `refresh_ms`: from this age on an unchanged observation is stamped again, and a session's heartbeat is due.
+      Default `300000`, which is 5 minutes.
+    - `future_skew_ms`: a stamp further ahead than this is not believed. Default `60000`, which is a minute.
+    - `lock_wait_ms`: how long a call waits for the lock; a hook waits for 250 ms at most. Default `10000`, which is 10
+      seconds.
+    - `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched. Default `('claude-session-',)`.
+    - `probe_budget_ms`: a probe that takes longer has answered nothing. Default `100`.
     """
     def __eq__(self, other: object, /) -> bool: ...
     def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
@@ -218,42 +224,42 @@ class Options:
     @property
     def also_accepted_schemas(self, /) -> tuple[str, ...]:
         """
-        Further schemas to accept when reading.
+        Further schemas to accept when reading. Default `()`.
         """
     @property
     def future_skew_ms(self, /) -> int:
         """
-        A stamp further ahead than this is not believed.
+        A stamp further ahead than this is not believed, in ms. Default `60000`.
         """
     @property
     def lock_wait_ms(self, /) -> int:
         """
-        How long a call waits for the lock.
+        How long a call waits for the lock, in ms. Default `10000`.
         """
     @property
     def probe_budget_ms(self, /) -> int:
         """
-        A probe that takes longer than this has answered nothing.
+        A probe that takes longer than this has answered nothing, in ms. Default `100`.
         """
     @property
     def refresh_ms(self, /) -> int:
         """
-        From this age on an unchanged observation is stamped again.
+        From this age on an unchanged observation is stamped again, in ms. Default `300000`.
         """
     @property
     def schema(self, /) -> str:
         """
-        The schema to write, compared whole.
+        The schema to write, compared whole. Default `'st2.harness-state.v1'`.
         """
     @property
     def stale_ms(self, /) -> int:
         """
-        From this age on a record tells nothing.
+        From this age on a record tells nothing, in ms. Default `900000`.
         """
     @property
     def wrapperless_prefixes(self, /) -> tuple[str, ...]:
         """
-        The prefixes of the tokens of sessions that no wrapper launched.
+        The prefixes of the tokens of sessions that no wrapper launched. Default `('claude-session-',)`.
         """
 
 @final
@@ -607,6 +613,10 @@ class SessionEnvironment:
         """
         The session's token.
         """
+    def writer(self, /, *, options: Options | None = None, host: TestHost | None = None) -> Writer:
+        """
+        A writer of this session, which adopts its claim: `Writer` with what the variables say. Touches no file.
+        """
 
 @final
 class Snapshot:
@@ -754,10 +764,10 @@ class Tick:
     def __eq__(self, other: object, /) -> bool: ...
     def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
     def __hash__(self, /) -> int: ...
-    def __new__(cls, /, *, outcome: str, due_ms: SupportsIndex | None = None, skip: str | None = None) -> Tick: ...
+    def __new__(cls, /, *, outcome: str, due_at_ms: SupportsIndex | None = None, skip: str | None = None) -> Tick: ...
     def __repr__(self, /) -> str: ...
     @property
-    def due_ms(self, /) -> int | None:
+    def due_at_ms(self, /) -> int | None:
         """
         When the next heartbeat is due, wall clock in ms since 1970, where none is due now.
         """
@@ -875,6 +885,14 @@ def arm_hook_deadline(agent_dir: str | PathLike[str] | None = None) -> None:
     """
     Ends this process with status 0 once it is 1 s old, whatever it does then; what it could not finish is noted in
     `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
+    """
+
+def check_hook(environ: "collections.abc.Mapping[str, str]", harness: str | None = None) -> tuple[bool, str]:
+    """
+    What a hook that is started with this environment would find: whether all is in order, and a line for each thing
+    that was looked at, with `ok` or what is wrong and what to do at the end. `harness` is what its command names.
+
+    Raises `HarnessStateInputError` with reason `unknown-harness` for a harness that is not known.
     """
 
 def claim(directory: str | PathLike[str], agent: str, harness: str, token: str, *, options: Options | None = None, host: TestHost | None = None) -> Claim:

@@ -16,6 +16,7 @@ import inspect
 import os
 
 from . import _native
+from . import errors as errors
 from ._native import Cancel, Claim, Heartbeat, Observation, Options, OwnershipGuard, ProcessIdentity
 from ._native import Record, Report, SessionEnvironment, Snapshot, State, Tick
 
@@ -135,6 +136,13 @@ class Writer:
             options=options,
             host=host,
         )
+
+    @classmethod
+    def from_environment(
+        cls, environment: SessionEnvironment, *, options: Options | None = None, host: TestHost | None = None
+    ) -> Writer:
+        """As `gallivant.SessionEnvironment.writer`."""
+        return cls._of(environment.writer(options=options, host=host))
 
     @classmethod
     def _of(cls, writer: _native.Writer) -> Writer:

@@ -35,6 +35,8 @@ class GallivantError(Exception):
     `unresolved`, `corrupt`, `incompatible`, `unavailable`, `internal`); `reason` refines the code where there is more
     to say; `message` is one line for people and may change; `remedy` is one sentence that an operator can act on;
     `os_error` is the `errno` of the system call that failed, where one did.
+
+    `str()` is code and message in one line. From Python 3.11 on a traceback shows reason and remedy below it, as notes.
     """
 
     code: str = ""
@@ -57,6 +59,13 @@ class GallivantError(Exception):
         self.reason = reason
         self.remedy = remedy
         self.os_error = os_error
+        # Before Python 3.11 nobody would show them.
+        add_note = getattr(self, "add_note", None)
+        if add_note is not None:
+            if reason:
+                add_note(f"reason: {reason}")
+            if remedy:
+                add_note(f"remedy: {remedy}")
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" if self.code else self.message

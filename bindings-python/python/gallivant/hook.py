@@ -4,12 +4,24 @@ The payload comes from standard input; for the notify program of Codex from the 
 the environment that `Session.to_env` gave the harness. The process exits 0, prints nothing, and is over 1 s after it
 was started; where the machine is so loaded that the interpreter took longer than that to start, 0.1 s after it has.
 What it could not do is in `.harness-state.log` in the agent's directory.
+
+A person calls `gallivant-hook --check`, `--help` or `--version`; the name of a harness never begins with a dash.
 """
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # `signal` would load what costs more than the rest of a hook
 import os
 import sys
+
+# Before anything that takes time. What ends a terminal's process group reaches the hook too, and the event that it then
+# serves is the one that matters most: it is served, and over within its second in any case. Whoever ends this very
+# process sees it end with 0. Only in a process that is a hook: whoever imports this module keeps its own signals.
+_IS_COMMAND = __name__ == "__main__" or "".join(sys.argv[:1]).endswith("gallivant-hook")
+if _IS_COMMAND and not "".join(sys.argv[1:2]).startswith("--"):
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    _signal.signal(_signal.SIGHUP, _signal.SIG_IGN)
+    _signal.signal(_signal.SIGTERM, lambda *_: os._exit(0))
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Serves the hook of the harness that the arguments name (those of the command line by default), and exits.
 
     Nothing registered with `atexit` runs: a hook has nothing to tidy up that its deadline could not cut short.
+
+    Where the first argument begins with `--` no hook is served: a person asks, is answered on standard output, and the
+    exit status says how it stands.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given and given[0].startswith("--"):
+        from . import _hook_by_hand
+
+        raise SystemExit(_hook_by_hand.main(given))
     try:
         from . import _native
 
-        _native.serve_hook(sys.argv[1:] if arguments is None else list(arguments), os.environ)
+        _native.serve_hook(given, os.environ)
     except BaseException:
         # A broken installation or an interrupt: a harness would show it to a person, or stop its turn.
         pass

@@ -12,6 +12,7 @@ import json
 from typing import cast
 
 from . import _native
+from . import errors as errors
 from ._native import panic
 
 TYPE_CHECKING = False

@@ -36,7 +36,7 @@ UNKNOWN_CLAIMED = "claimed"
 UNKNOWN_UNFENCED_RECORD = "unfenced-record"
 UNKNOWN_SESSION_DEAD = "session-dead"
 
-# What came of a call that writes: `Report.outcome`, `Heartbeat.outcome`, `Tick.outcome`, `HookReport.outcome`.
+# What came of a call that writes: `Report.outcome`, `Heartbeat.outcome`, `Tick.outcome`.
 OUTCOME_LANDED = "landed"
 OUTCOME_COALESCED = "coalesced"
 OUTCOME_REFUSED = "refused"
@@ -44,9 +44,11 @@ OUTCOME_SKIPPED = "skipped"
 OUTCOME_NOT_DUE = "not-due"
 OUTCOME_RENEWED = "renewed"
 OUTCOME_HARNESS_GONE = "harness-gone"
-OUTCOME_OBSERVED = "observed"
-OUTCOME_IGNORED = "ignored"
-OUTCOME_FAILED = "failed"
+
+# What came of an event of a harness: `HookReport.kind`.
+HOOK_KIND_OBSERVED = "observed"
+HOOK_KIND_IGNORED = "ignored"
+HOOK_KIND_FAILED = "failed"
 
 # Why an observation was refused: `Report.refusal`.
 REFUSED_UNREADABLE = "unreadable"
@@ -65,7 +67,7 @@ SKIPPED_UNKNOWN_STATE = "unknown-state"
 SKIPPED_ENDED = "ended"
 SKIPPED_SUPERSEDED = "superseded"
 
-# Why an event of a harness is no observation: `HookReport.word` where the outcome is `ignored`.
+# Why an event of a harness is no observation: `HookReport.word` where the kind is `ignored`.
 IGNORED_UNKNOWN_EVENT = "unknown-event"
 IGNORED_UNKNOWN_NOTIFICATION = "unknown-notification"
 IGNORED_UNTYPED_NOTIFICATION = "untyped-notification"

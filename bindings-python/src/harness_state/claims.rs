@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::options::{Options, options_of};
 use super::outcome::Claim;
+use crate::argument::Given;
 use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -21,16 +22,16 @@ use crate::testing::TestHost;
 #[pyo3(signature = (directory, agent, harness, token, *, options=None, host=None))]
 pub(crate) fn claim(
     py: Python<'_>,
-    directory: PathBuf,
-    agent: String,
-    harness: String,
-    token: String,
+    directory: Given<PathBuf>,
+    agent: Given<String>,
+    harness: Given<String>,
+    token: Given<String>,
     options: Option<&Bound<'_, Options>>,
     host: Option<&Bound<'_, TestHost>>,
 ) -> PyResult<Claim> {
     let (options, host) = (options_of(options), host_of(host));
-    let claimant = core::Claimant { agent, harness, token };
-    let claim = call::fallible(py, || core::claim(directory, &claimant, &options, &host))?;
+    let claimant = core::Claimant { agent: agent.0, harness: harness.0, token: token.0 };
+    let claim = call::fallible(py, || core::claim(directory.0, &claimant, &options, &host))?;
     Claim::of(py, &claim)
 }
 
@@ -43,16 +44,16 @@ pub(crate) fn claim(
 #[pyo3(signature = (directory, agent, harness, token, *, options=None, host=None))]
 pub(crate) fn claim_wrapperless(
     py: Python<'_>,
-    directory: PathBuf,
-    agent: String,
-    harness: String,
-    token: String,
+    directory: Given<PathBuf>,
+    agent: Given<String>,
+    harness: Given<String>,
+    token: Given<String>,
     options: Option<&Bound<'_, Options>>,
     host: Option<&Bound<'_, TestHost>>,
 ) -> PyResult<Option<Claim>> {
     let (options, host) = (options_of(options), host_of(host));
-    let claimant = core::Claimant { agent, harness, token };
-    let claim = call::fallible(py, || core::claim_wrapperless(directory, &claimant, &options, &host))?;
+    let claimant = core::Claimant { agent: agent.0, harness: harness.0, token: token.0 };
+    let claim = call::fallible(py, || core::claim_wrapperless(directory.0, &claimant, &options, &host))?;
     claim.map(|claim| Claim::of(py, &claim)).transpose()
 }
 

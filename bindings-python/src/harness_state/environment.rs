@@ -1,6 +1,7 @@
 //! `gallivant.SessionEnvironment`.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::{SessionVariables, WriterIdentity};
@@ -8,7 +9,11 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use super::options::{Options, options_of};
+use super::writer::Writer;
 use crate::call;
+use crate::host::host_of;
+use crate::testing::TestHost;
 use crate::value::value;
 
 value! {
@@ -36,6 +41,18 @@ value! {
             variables.set_item(name, value)?;
         }
         Ok(variables)
+    }
+
+    /// A writer of this session, which adopts its claim: `Writer` with what the variables say. Touches no file.
+    #[pyo3(signature = (*, options=None, host=None))]
+    fn writer(
+        &self,
+        py: Python<'_>,
+        options: Option<&Bound<'_, Options>>,
+        host: Option<&Bound<'_, TestHost>>,
+    ) -> PyResult<Writer> {
+        let (options, host, session) = (options_of(options), host_of(host), self.core());
+        Writer::own(py, || session.writer(&options, &host))
     }
 
     /// The session that `environ` names, which is `os.environ` where none is given; None where directory, agent,
@@ -84,6 +101,15 @@ impl From<core::SessionEnvironment> for SessionEnvironment {
     }
 }
 
+/// A variable's value. Bytes that are no Unicode come as lone surrogates from the system, and are bytes again here; any
+/// other lone surrogate stays what it is: no Unicode, for the core to name.
+fn bytes_of(value: &Bound<'_, PyString>) -> PyResult<OsString> {
+    value.extract::<OsString>().or_else(|_| {
+        let bytes = value.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        Ok(OsString::from_vec(bytes.extract()?))
+    })
+}
+
 /// Looks the six variables up in a mapping such as `os.environ`.
 ///
 /// # Errors
@@ -92,8 +118,7 @@ pub(crate) fn variables_of(environ: &Bound<'_, PyAny>) -> PyResult<SessionVariab
     let mut found = Vec::new();
     for name in core::VARIABLES {
         match environ.get_item(name) {
-            // Bytes that are no Unicode come as lone surrogates, and are bytes again here.
-            Ok(value) => found.push((name, value.cast::<PyString>()?.extract::<OsString>()?)),
+            Ok(value) => found.push((name, bytes_of(value.cast::<PyString>()?)?)),
             Err(missing) if missing.is_instance_of::<PyKeyError>(environ.py()) => {}
             Err(raised) => return Err(raised),
         }

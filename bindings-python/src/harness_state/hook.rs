@@ -13,6 +13,7 @@ use pyo3::pybacked::PyBackedBytes;
 use super::environment::{SessionEnvironment, variables_of};
 use super::options::{Options, options_of};
 use super::outcome::Report;
+use crate::argument::{Given, all_taken, taken};
 use crate::error::Exception;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -25,7 +26,7 @@ value! {
         /// The event's name, as far as the payload could be read.
         event: Option<String> = None,
         /// `observed`: `report` is the writer's answer. `ignored`: it is no observation. `failed`: `error` says why.
-        outcome: String,
+        kind: String,
         /// The answer in one stable word: an outcome's, a refusal's, an ignored event's, or an error's code.
         word: String,
         /// Something in the payload was no Unicode and was replaced.
@@ -39,7 +40,7 @@ value! {
 
 impl HookReport {
     fn of(py: Python<'_>, report: core::HookReport) -> PyResult<Self> {
-        let (outcome, observed, error) = match &report.outcome {
+        let (kind, observed, error) = match &report.outcome {
             HookOutcome::Observed(observed) => ("observed", Some(observed), None),
             HookOutcome::Ignored(_) => ("ignored", None, None),
             // The caller's own doing, and the caller is told so; the log says that the event is lost.
@@ -50,7 +51,7 @@ impl HookReport {
         };
         let observed = observed.map(|observed| Py::new(py, Report::of(py, observed)?)).transpose()?;
         Ok(HookReport {
-            outcome: outcome.to_owned(),
+            kind: kind.to_owned(),
             word: report.outcome.word().to_owned(),
             lossy: report.lossy,
             report: observed,
@@ -88,13 +89,13 @@ pub(crate) enum Whose<'py> {
 ))]
 pub(crate) fn observe_hook(
     py: Python<'_>,
-    harness: &str,
+    harness: Given<String>,
     payload: PyBackedBytes,
     session: Option<Whose<'_>>,
     options: Option<&Bound<'_, Options>>,
     host: Option<&Bound<'_, TestHost>>,
 ) -> PyResult<HookReport> {
-    let harness = Harness::parse(harness).map_err(|error| error::raise(py, &error))?;
+    let harness = Harness::parse(&harness.0).map_err(|error| error::raise(py, &error))?;
     let (options, host) = (options_of(options), host_of(host));
     let report = match session {
         Some(Whose::Environ(environ)) => {
@@ -114,7 +115,8 @@ pub(crate) fn observe_hook(
 /// `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
 #[pyfunction]
 #[pyo3(signature = (agent_dir=None))]
-pub(crate) fn arm_hook_deadline(py: Python<'_>, agent_dir: Option<PathBuf>) {
+pub(crate) fn arm_hook_deadline(py: Python<'_>, agent_dir: Option<Given<PathBuf>>) {
+    let agent_dir = taken(agent_dir);
     py.detach(|| core::keep_hook_deadline(agent_dir.as_deref()));
 }
 
@@ -124,10 +126,28 @@ pub(crate) fn arm_hook_deadline(py: Python<'_>, agent_dir: Option<PathBuf>) {
 #[pyo3(signature = (arguments, environ: "collections.abc.Mapping[str, str]"))]
 pub(crate) fn serve_hook(
     py: Python<'_>,
-    arguments: Vec<OsString>,
+    arguments: Vec<Given<OsString>>,
     environ: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let variables = variables_of(environ)?;
+    let (arguments, variables) = (all_taken(arguments), variables_of(environ)?);
     py.detach(|| core::serve_hook(&arguments, &variables));
     Ok(())
+}
+
+/// What a hook that is started with this environment would find: whether all is in order, and a line for each thing
+/// that was looked at, with `ok` or what is wrong and what to do at the end. `harness` is what its command names.
+///
+/// Raises `HarnessStateInputError` with reason `unknown-harness` for a harness that is not known.
+#[pyfunction]
+#[pyo3(signature = (environ: "collections.abc.Mapping[str, str]", harness=None))]
+pub(crate) fn check_hook(
+    py: Python<'_>,
+    environ: &Bound<'_, PyAny>,
+    harness: Option<Given<String>>,
+) -> PyResult<(bool, String)> {
+    let harness = harness.map(|Given(name)| Harness::parse(&name)).transpose();
+    let harness = harness.map_err(|error| error::raise(py, &error))?;
+    let (variables, options, host) = (variables_of(environ)?, options_of(None), host_of(None));
+    let check = call::infallible(py, || core::check_hook(&variables, harness, &options, &host))?;
+    Ok((check.problem().is_none(), check.to_string()))
 }

@@ -21,7 +21,7 @@ mod writer;
 
 pub(crate) use claims::{claim, claim_wrapperless, mint_token};
 pub(crate) use environment::SessionEnvironment;
-pub(crate) use hook::{HookReport, arm_hook_deadline, observe_hook, serve_hook};
+pub(crate) use hook::{HookReport, arm_hook_deadline, check_hook, observe_hook, serve_hook};
 pub(crate) use observation::Observation;
 pub(crate) use options::Options;
 pub(crate) use outcome::{Claim, Heartbeat, Report, Tick};

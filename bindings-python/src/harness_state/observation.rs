@@ -3,8 +3,9 @@
 use gallivant_core::harness_state as core;
 use gallivant_core::{Code, Error};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::argument::{Given, taken};
 use crate::{error, value};
 
 /// What a writer sees: `state` and five refinements, compared together when it is decided whether anything changed.
@@ -30,15 +31,15 @@ impl Observation {
     #[pyo3(signature = (state, *, blocked_on=None, input_buffer=None, ask=None, reason=None, exit=None))]
     fn new(
         py: Python<'_>,
-        state: &str,
-        blocked_on: Option<&str>,
-        input_buffer: Option<&str>,
-        ask: Option<&str>,
-        reason: Option<String>,
-        exit: Option<String>,
+        state: Given<String>,
+        blocked_on: Option<Given<String>>,
+        input_buffer: Option<Given<String>>,
+        ask: Option<Given<String>>,
+        reason: Option<Given<String>>,
+        exit: Option<Given<String>>,
     ) -> PyResult<Self> {
         let refinements = Refinements { blocked_on, input_buffer, ask, reason, exit };
-        Ok(Observation { observation: refinements.of(py, state)? })
+        Ok(Observation { observation: refinements.of(py, &state)? })
     }
 
     /// What the harness is doing.
@@ -99,27 +100,27 @@ impl Observation {
 #[derive(FromPyObject)]
 pub(crate) enum Said<'py> {
     Whole(Bound<'py, Observation>),
-    State(String),
+    State(Bound<'py, PyString>),
 }
 
 /// The keyword arguments beside a state; none where they were not given.
 #[derive(Default)]
-pub(crate) struct Refinements<'a> {
-    pub(crate) blocked_on: Option<&'a str>,
-    pub(crate) input_buffer: Option<&'a str>,
-    pub(crate) ask: Option<&'a str>,
-    pub(crate) reason: Option<String>,
-    pub(crate) exit: Option<String>,
+pub(crate) struct Refinements {
+    pub(crate) blocked_on: Option<Given<String>>,
+    pub(crate) input_buffer: Option<Given<String>>,
+    pub(crate) ask: Option<Given<String>>,
+    pub(crate) reason: Option<Given<String>>,
+    pub(crate) exit: Option<Given<String>>,
 }
 
-impl Refinements<'_> {
+impl Refinements {
     /// The observation that is meant.
     ///
     /// # Errors
     /// `HARNESS_STATE_INPUT` for a word that does not exist, or a keyword beside a whole observation.
     pub(crate) fn observation(self, py: Python<'_>, said: &Said<'_>) -> PyResult<core::Observation> {
         match said {
-            Said::State(state) => self.of(py, state),
+            Said::State(state) => self.of(py, &state.extract()?),
             Said::Whole(observation) if self.is_empty() => Ok(observation.get().observation.clone()),
             Said::Whole(_) => {
                 let message = "keywords refine the word of a state, not a whole observation";
@@ -128,19 +129,19 @@ impl Refinements<'_> {
         }
     }
 
-    fn of(self, py: Python<'_>, state: &str) -> PyResult<core::Observation> {
+    fn of(self, py: Python<'_>, Given(state): &Given<String>) -> PyResult<core::Observation> {
         let raise = |error: Error| error::raise(py, &error);
         let mut observation = core::Observation::new(core::State::parse("state", state).map_err(raise)?);
-        if let Some(word) = self.blocked_on {
+        if let Some(Given(word)) = &self.blocked_on {
             observation.blocked_on = core::BlockedOn::parse("blocked_on", word).map_err(raise)?;
         }
-        if let Some(word) = self.input_buffer {
+        if let Some(Given(word)) = &self.input_buffer {
             observation.input_buffer = core::InputBuffer::parse("input_buffer", word).map_err(raise)?;
         }
-        if let Some(word) = self.ask {
+        if let Some(Given(word)) = &self.ask {
             observation.ask = core::Ask::parse("ask", word).map_err(raise)?;
         }
-        Ok(core::Observation { reason: self.reason, exit: self.exit, ..observation })
+        Ok(core::Observation { reason: taken(self.reason), exit: taken(self.exit), ..observation })
     }
 
     fn is_empty(&self) -> bool {

@@ -6,16 +6,23 @@ use gallivant_core::harness_state as core;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::argument::{Given, all_taken, taken};
 use crate::value;
 
-/// Options of readers and writers. Without arguments they agree with existing deployments.
+/// Options of readers and writers, times in milliseconds. Without arguments they agree with existing deployments; an
+/// option that is None has its default.
 ///
-/// `schema`: the schema to write, compared whole. `also_accepted_schemas`: further ones to accept when reading.
-/// `stale_ms`: from this age on a record tells nothing. `refresh_ms`: from this age on an unchanged observation is
-/// stamped again. `future_skew_ms`: a stamp further ahead than this is not believed. `lock_wait_ms`: how long a call
-/// waits for the lock. `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched.
-/// `extension`: whether records carry the extension object and are judged by it.
-/// `probe_budget_ms`: a probe that takes longer has answered nothing.
+/// - `schema`: the schema to write, compared whole. Default `'st2.harness-state.v1'`.
+/// - `also_accepted_schemas`: further ones to accept when reading. Default `()`.
+/// - `stale_ms`: from this age on a record tells nothing. Default `900000`, which is 15 minutes.
+/// - `refresh_ms`: from this age on an unchanged observation is stamped again, and a session's heartbeat is due.
+///   Default `300000`, which is 5 minutes.
+/// - `future_skew_ms`: a stamp further ahead than this is not believed. Default `60000`, which is a minute.
+/// - `lock_wait_ms`: how long a call waits for the lock; a hook waits for 250 ms at most. Default `10000`, which is 10
+///   seconds.
+/// - `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched. Default `('claude-session-',)`.
+/// - `extension`: whether records carry the extension object, and are judged by it. Default `True`.
+/// - `probe_budget_ms`: a probe that takes longer has answered nothing. Default `100`.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug)]
 pub(crate) struct Options {
@@ -56,80 +63,80 @@ impl Options {
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
-        schema: Option<String>,
-        also_accepted_schemas: Option<Vec<String>>,
-        stale_ms: Option<u64>,
-        refresh_ms: Option<u64>,
-        future_skew_ms: Option<u64>,
-        lock_wait_ms: Option<u64>,
-        wrapperless_prefixes: Option<Vec<String>>,
+        schema: Option<Given<String>>,
+        also_accepted_schemas: Option<Vec<Given<String>>>,
+        stale_ms: Option<Given<u64>>,
+        refresh_ms: Option<Given<u64>>,
+        future_skew_ms: Option<Given<u64>>,
+        lock_wait_ms: Option<Given<u64>>,
+        wrapperless_prefixes: Option<Vec<Given<String>>>,
         extension: Option<bool>,
-        probe_budget_ms: Option<u64>,
+        probe_budget_ms: Option<Given<u64>>,
     ) -> Self {
         let default = core::Options::default();
         let options = core::Options {
-            schema: schema.unwrap_or(default.schema),
-            also_accepted_schemas: also_accepted_schemas.unwrap_or(default.also_accepted_schemas),
-            stale_ms: stale_ms.unwrap_or(default.stale_ms),
-            refresh_ms: refresh_ms.unwrap_or(default.refresh_ms),
-            future_skew_ms: future_skew_ms.unwrap_or(default.future_skew_ms),
-            lock_wait: lock_wait_ms.map_or(default.lock_wait, Duration::from_millis),
-            wrapperless_prefixes: wrapperless_prefixes.unwrap_or(default.wrapperless_prefixes),
+            schema: taken(schema).unwrap_or(default.schema),
+            also_accepted_schemas: also_accepted_schemas.map_or(default.also_accepted_schemas, all_taken),
+            stale_ms: taken(stale_ms).unwrap_or(default.stale_ms),
+            refresh_ms: taken(refresh_ms).unwrap_or(default.refresh_ms),
+            future_skew_ms: taken(future_skew_ms).unwrap_or(default.future_skew_ms),
+            lock_wait: taken(lock_wait_ms).map_or(default.lock_wait, Duration::from_millis),
+            wrapperless_prefixes: wrapperless_prefixes.map_or(default.wrapperless_prefixes, all_taken),
             extension: extension.unwrap_or(default.extension),
-            probe_budget: probe_budget_ms.map_or(default.probe_budget, Duration::from_millis),
+            probe_budget: taken(probe_budget_ms).map_or(default.probe_budget, Duration::from_millis),
         };
         Options { options }
     }
 
-    /// The schema to write, compared whole.
+    /// The schema to write, compared whole. Default `'st2.harness-state.v1'`.
     #[getter]
     fn schema(&self) -> &str {
         &self.options.schema
     }
 
-    /// Further schemas to accept when reading.
+    /// Further schemas to accept when reading. Default `()`.
     #[getter]
     fn also_accepted_schemas(&self) -> Texts<'_> {
         Texts(&self.options.also_accepted_schemas)
     }
 
-    /// From this age on a record tells nothing.
+    /// From this age on a record tells nothing, in ms. Default `900000`.
     #[getter]
     fn stale_ms(&self) -> u64 {
         self.options.stale_ms
     }
 
-    /// From this age on an unchanged observation is stamped again.
+    /// From this age on an unchanged observation is stamped again, in ms. Default `300000`.
     #[getter]
     fn refresh_ms(&self) -> u64 {
         self.options.refresh_ms
     }
 
-    /// A stamp further ahead than this is not believed.
+    /// A stamp further ahead than this is not believed, in ms. Default `60000`.
     #[getter]
     fn future_skew_ms(&self) -> u64 {
         self.options.future_skew_ms
     }
 
-    /// How long a call waits for the lock.
+    /// How long a call waits for the lock, in ms. Default `10000`.
     #[getter]
     fn lock_wait_ms(&self) -> u64 {
         whole_ms(self.options.lock_wait)
     }
 
-    /// The prefixes of the tokens of sessions that no wrapper launched.
+    /// The prefixes of the tokens of sessions that no wrapper launched. Default `('claude-session-',)`.
     #[getter]
     fn wrapperless_prefixes(&self) -> Texts<'_> {
         Texts(&self.options.wrapperless_prefixes)
     }
 
-    /// Whether records carry the extension object and are judged by it.
+    /// Whether records carry the extension object, and are judged by it. Default `True`.
     #[getter]
     fn extension(&self) -> bool {
         self.options.extension
     }
 
-    /// A probe that takes longer than this has answered nothing.
+    /// A probe that takes longer than this has answered nothing, in ms. Default `100`.
     #[getter]
     fn probe_budget_ms(&self) -> u64 {
         whole_ms(self.options.probe_budget)

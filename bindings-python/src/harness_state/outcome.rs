@@ -95,7 +95,7 @@ value! {
         /// `harness-gone`: the attached harness process is provably gone, so nothing was renewed.
         outcome: String,
         /// When the next heartbeat is due, wall clock in ms since 1970, where none is due now.
-        due_ms: Option<u64> = None,
+        due_at_ms: Option<u64> = None,
         /// Why it was skipped: a word of `SKIPPED_*`.
         skip: Option<String> = None,
     }
@@ -103,11 +103,11 @@ value! {
 
 impl From<core::Tick> for Tick {
     fn from(tick: core::Tick) -> Self {
-        let (due_ms, skip) = match tick {
-            core::Tick::NotDue(due_ms) => (Some(due_ms), None),
+        let (due_at_ms, skip) = match tick {
+            core::Tick::NotDue(due_at_ms) => (Some(due_at_ms), None),
             core::Tick::Skipped(skip) => (None, Some(skip.word().to_owned())),
             core::Tick::Renewed | core::Tick::HarnessGone => (None, None),
         };
-        Tick { outcome: tick.word().to_owned(), due_ms, skip }
+        Tick { outcome: tick.word().to_owned(), due_at_ms, skip }
     }
 }

@@ -1,6 +1,6 @@
 //! `gallivant.OwnershipGuard`, and the context manager around it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, TryLockError};
 
 use gallivant_core::harness_state as core;
 use gallivant_core::{Code, Error};
@@ -17,16 +17,12 @@ use crate::{call, error};
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug)]
 pub(crate) struct OwnershipGuard {
-    held: Mutex<Option<core::OwnershipGuard>>,
+    guard: core::OwnershipGuard,
 }
 
 impl OwnershipGuard {
     pub(super) fn of(guard: core::OwnershipGuard) -> Self {
-        OwnershipGuard { held: Mutex::new(Some(guard)) }
-    }
-
-    fn take(&self) -> Option<core::OwnershipGuard> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).take()
+        OwnershipGuard { guard }
     }
 }
 
@@ -36,21 +32,12 @@ impl OwnershipGuard {
     /// the guard was released, and with reason `forked` in a forked child.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-        call::fallible(py, || {
-            let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            held.as_ref().map_or_else(
-                || {
-                    let message = "the guard was released and proves nothing any more";
-                    Err(Error::new(Code::HarnessStateInput, message).with_reason("released"))
-                },
-                core::OwnershipGuard::sequence,
-            )
-        })
+        call::fallible(py, || self.guard.sequence())
     }
 
     /// Lets go of the lock. Does nothing the second time.
     fn release(&self, py: Python<'_>) {
-        py.detach(|| drop(self.take()));
+        py.detach(|| self.guard.release());
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -83,10 +70,17 @@ impl CurrentOwnership {
         CurrentOwnership { writer, entered: Mutex::new(None) }
     }
 
-    fn entered(&self, py: Python<'_>, now: Option<Py<OwnershipGuard>>) -> Option<Py<OwnershipGuard>> {
-        py.detach(|| {
-            std::mem::replace(&mut *self.entered.lock().unwrap_or_else(PoisonError::into_inner), now)
-        })
+    /// Exchanges the guard of the block.
+    ///
+    /// Only threads that hold the interpreter lock this mutex, each for an exchange and no longer: nobody ever waits for
+    /// it, and `os.fork`, which holds the interpreter too, never finds it locked. Where a fork that native code made
+    /// beside the interpreter does, the child has no block to end.
+    fn entered(&self, _py: Python<'_>, now: Option<Py<OwnershipGuard>>) -> Option<Py<OwnershipGuard>> {
+        match self.entered.try_lock() {
+            Ok(mut entered) => std::mem::replace(&mut *entered, now),
+            Err(TryLockError::Poisoned(entered)) => std::mem::replace(&mut *entered.into_inner(), now),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

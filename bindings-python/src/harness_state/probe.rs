@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyString};
 
 use super::process::ProcessIdentity;
 use super::record::Record;
+use crate::argument::Given;
 use crate::{call, error};
 
 const LEASE: &str = "lease";
@@ -26,8 +27,8 @@ pub(super) fn probe_of(
     if let Ok(process) = argument.cast::<ProcessIdentity>() {
         return Ok(Box::new(ProcessProbe::new(process.get().core(), host)));
     }
-    if let Ok(word) = argument.cast::<PyString>() {
-        let word = word.to_string();
+    if argument.is_instance_of::<PyString>() {
+        let Given(word) = argument.extract::<Given<String>>()?;
         if word == LEASE {
             return Ok(Box::new(LeaseProbe::new(reader)));
         }

@@ -3,6 +3,7 @@
 use gallivant_core::process;
 use pyo3::prelude::*;
 
+use crate::argument::Given;
 use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -26,9 +27,9 @@ value! {
     /// The process that runs under this pid now; None where none runs or it cannot be read.
     #[staticmethod]
     #[pyo3(signature = (pid, *, host=None))]
-    fn of(py: Python<'_>, pid: u32, host: Option<&Bound<'_, TestHost>>) -> PyResult<Option<Self>> {
+    fn of(py: Python<'_>, pid: Given<u32>, host: Option<&Bound<'_, TestHost>>) -> PyResult<Option<Self>> {
         let host = host_of(host);
-        Ok(call::infallible(py, || host.processes.identify(pid))?.map(ProcessIdentity::from))
+        Ok(call::infallible(py, || host.processes.identify(pid.0))?.map(ProcessIdentity::from))
     }
 
     /// What can be proved about it now: `alive`, `dead` or `indeterminate`. Another machine and another pid namespace

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use super::options::{Options, options_of};
 use super::probe::{answer_of, probe_of};
 use super::record::{Record, State};
+use crate::argument::{Given, taken};
 use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -27,9 +28,13 @@ pub(crate) struct Reader {
 impl Reader {
     #[new]
     #[pyo3(signature = (path, *, options=None, host=None))]
-    fn new(path: PathBuf, options: Option<&Bound<'_, Options>>, host: Option<&Bound<'_, TestHost>>) -> Self {
+    fn new(
+        path: Given<PathBuf>,
+        options: Option<&Bound<'_, Options>>,
+        host: Option<&Bound<'_, TestHost>>,
+    ) -> Self {
         let host = host_of(host);
-        Reader { reader: core::Reader::open(path, &options_of(options), &host), host }
+        Reader { reader: core::Reader::open(path.0, &options_of(options), &host), host }
     }
 
     /// What may be concluded now; None when nothing was ever observed, which is not unknown. What cannot be read is
@@ -101,15 +106,22 @@ impl Snapshot {
 
     /// Whether a probe's answer can make a difference at `now_ms`, or now.
     #[pyo3(signature = (*, now_ms=None))]
-    fn wants_probe(&self, py: Python<'_>, now_ms: Option<u64>) -> PyResult<bool> {
+    fn wants_probe(&self, py: Python<'_>, now_ms: Option<Given<u64>>) -> PyResult<bool> {
+        let now_ms = taken(now_ms);
         call::infallible(py, || self.snapshot.wants_probe(&self.options, &self.at(now_ms)))
     }
 
     /// What may be concluded at `now_ms`, or now, where a probe has answered `probe` (`alive`, `dead`,
     /// `indeterminate`), or where none was asked; None when nothing was ever observed.
     #[pyo3(signature = (*, now_ms=None, probe=None))]
-    fn derive(&self, py: Python<'_>, now_ms: Option<u64>, probe: Option<&str>) -> PyResult<Option<State>> {
-        let answer = probe.map(|word| answer_of(py, word)).transpose()?;
+    fn derive(
+        &self,
+        py: Python<'_>,
+        now_ms: Option<Given<u64>>,
+        probe: Option<Given<String>>,
+    ) -> PyResult<Option<State>> {
+        let answer = probe.map(|Given(word)| answer_of(py, &word)).transpose()?;
+        let now_ms = taken(now_ms);
         let derived = call::infallible(py, || {
             let at = self.at(now_ms);
             match answer {

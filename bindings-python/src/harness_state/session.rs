@@ -13,6 +13,7 @@ use super::options::{Options, options_of};
 use super::outcome::{Claim, Report, Tick};
 use super::process::ProcessIdentity;
 use super::writer::Writer;
+use crate::argument::{Given, taken, text_of};
 use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -55,16 +56,22 @@ impl Session {
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn start(
         py: Python<'_>,
-        directory: PathBuf,
-        agent: String,
-        harness: String,
-        pty_session: Option<String>,
-        token: Option<String>,
+        directory: Given<PathBuf>,
+        agent: Given<String>,
+        harness: Given<String>,
+        pty_session: Option<Given<String>>,
+        token: Option<Given<String>>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
         let (options, host) = (options_of(options), host_of(host));
-        let new = core::NewSession { directory, agent, harness, pty_session, token };
+        let new = core::NewSession {
+            directory: directory.0,
+            agent: agent.0,
+            harness: harness.0,
+            pty_session: taken(pty_session),
+            token: taken(token),
+        };
         let session = call::fallible(py, || core::Session::start(new, &options, &host))?;
         Ok(Session { session: Arc::new(session), ended: false.into() })
     }
@@ -103,8 +110,8 @@ impl Session {
     ///
     /// Raises `HarnessStateInputError` with reason `no-such-process` when the pid runs no process now; as
     /// `Writer.observe`.
-    fn attach(&self, py: Python<'_>, pid: u32) -> PyResult<ProcessIdentity> {
-        Ok(call::fallible(py, || self.session.attach(pid))?.into())
+    fn attach(&self, py: Python<'_>, pid: Given<u32>) -> PyResult<ProcessIdentity> {
+        Ok(call::fallible(py, || self.session.attach(pid.0))?.into())
     }
 
     /// The process that was attached.
@@ -128,8 +135,8 @@ impl Session {
     /// Raises as `Writer.ended`, with the lease still held; `HarnessStateInputError` with reason `forked` in a forked
     /// child.
     #[pyo3(signature = (exit=None))]
-    fn end(&self, py: Python<'_>, exit: Option<&str>) -> PyResult<Report> {
-        let report = call::fallible(py, || self.session.end(exit))?;
+    fn end(&self, py: Python<'_>, exit: Option<Given<String>>) -> PyResult<Report> {
+        let report = call::fallible(py, || self.session.end(text_of(exit.as_ref())))?;
         self.ended.store(true, Ordering::Release);
         Report::of(py, &report)
     }

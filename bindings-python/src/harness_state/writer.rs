@@ -13,6 +13,7 @@ use super::observation::{Refinements, Said};
 use super::options::{Options, options_of};
 use super::outcome::{Heartbeat, Report};
 use super::ownership::{CurrentOwnership, OwnershipGuard};
+use crate::argument::{Given, taken, text_of};
 use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -42,6 +43,11 @@ impl Writer {
         Writer { voice: Voice::OfSession(session) }
     }
 
+    /// A writer of its own, as `open` opens it.
+    pub(super) fn own(py: Python<'_>, open: impl FnOnce() -> Result<core::Writer> + Send) -> PyResult<Self> {
+        Ok(Writer { voice: Voice::Own(Box::new(call::fallible(py, open)?)) })
+    }
+
     pub(super) fn core(&self) -> &core::Writer {
         match &self.voice {
             Voice::Own(writer) => writer,
@@ -53,7 +59,7 @@ impl Writer {
         &self,
         py: Python<'_>,
         said: &Said<'_>,
-        refinements: Refinements<'_>,
+        refinements: Refinements,
         write: impl FnOnce(&core::Writer, &core::Observation) -> Result<core::Report> + Send,
     ) -> PyResult<Report> {
         let observation = refinements.observation(py, said)?;
@@ -71,20 +77,24 @@ impl Writer {
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         py: Python<'_>,
-        directory: PathBuf,
-        agent: String,
-        harness: String,
-        token: String,
-        pty_session: Option<String>,
-        sequence: Option<u64>,
+        directory: Given<PathBuf>,
+        agent: Given<String>,
+        harness: Given<String>,
+        token: Given<String>,
+        pty_session: Option<Given<String>>,
+        sequence: Option<Given<u64>>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
         let (options, host) = (options_of(options), host_of(host));
-        let identity = WriterIdentity { agent, harness, pty_session, token };
-        let writer =
-            call::fallible(py, || core::Writer::open(directory, identity, sequence, &options, &host))?;
-        Ok(Writer { voice: Voice::Own(Box::new(writer)) })
+        let identity = WriterIdentity {
+            agent: agent.0,
+            harness: harness.0,
+            pty_session: taken(pty_session),
+            token: token.0,
+        };
+        let sequence = taken(sequence);
+        Writer::own(py, || core::Writer::open(directory.0, identity, sequence, &options, &host))
     }
 
     /// Records what is seen: an `Observation`, or the word of a state, refined by keywords.
@@ -103,11 +113,11 @@ impl Writer {
         &self,
         py: Python<'_>,
         observation: Said<'_>,
-        blocked_on: Option<&str>,
-        input_buffer: Option<&str>,
-        ask: Option<&str>,
-        reason: Option<String>,
-        exit: Option<String>,
+        blocked_on: Option<Given<String>>,
+        input_buffer: Option<Given<String>>,
+        ask: Option<Given<String>>,
+        reason: Option<Given<String>>,
+        exit: Option<Given<String>>,
     ) -> PyResult<Report> {
         let refinements = Refinements { blocked_on, input_buffer, ask, reason, exit };
         self.observing(py, &observation, refinements, core::Writer::observe)
@@ -121,11 +131,11 @@ impl Writer {
         &self,
         py: Python<'_>,
         observation: Said<'_>,
-        blocked_on: Option<&str>,
-        input_buffer: Option<&str>,
-        ask: Option<&str>,
-        reason: Option<String>,
-        exit: Option<String>,
+        blocked_on: Option<Given<String>>,
+        input_buffer: Option<Given<String>>,
+        ask: Option<Given<String>>,
+        reason: Option<Given<String>>,
+        exit: Option<Given<String>>,
     ) -> PyResult<Report> {
         let refinements = Refinements { blocked_on, input_buffer, ask, reason, exit };
         self.observing(py, &observation, refinements, core::Writer::observe_unless_ended)
@@ -134,8 +144,8 @@ impl Writer {
     /// Records the end with this exit, such as `exit 0` or `signal 9`. A repeat coalesces, another exit replaces.
     /// Durable when it lands with an exit. Raises as `observe`.
     #[pyo3(signature = (exit=None))]
-    fn ended(&self, py: Python<'_>, exit: Option<&str>) -> PyResult<Report> {
-        let report = call::fallible(py, || self.core().ended(exit))?;
+    fn ended(&self, py: Python<'_>, exit: Option<Given<String>>) -> PyResult<Report> {
+        let report = call::fallible(py, || self.core().ended(text_of(exit.as_ref())))?;
         Report::of(py, &report)
     }
 

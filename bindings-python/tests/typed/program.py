@@ -25,8 +25,9 @@ def write(directory: Path) -> None:
         with session.writer.current_ownership() as owned:
             assert_type(owned, "gallivant.OwnershipGuard | None")
         assert_type(session.attach(1).liveness(), str)
-        assert_type(session.heartbeat_if_due().due_ms, "int | None")
+        assert_type(session.heartbeat_if_due().due_at_ms, "int | None")
     writer = gallivant.Writer(str(directory), "a", "claude", "tok", sequence=1)
+    assert_type(session.environment().writer(options=options), gallivant.Writer)
     writer.observe(5)  # type: ignore[arg-type]
     writer.observe("idle", ask=True)  # type: ignore[arg-type]
     writer.sequence = 2  # type: ignore[misc]
@@ -71,5 +72,8 @@ async def asynchronous(directory: Path) -> None:
         assert_type(await session.writer.observe("idle"), gallivant.Report)
         async with session.writer.current_ownership() as owned:
             assert_type(owned, "gallivant.OwnershipGuard | None")
+    own = gallivant.SessionEnvironment.from_env({})
+    if own is not None:
+        assert_type(aio.Writer.from_environment(own), aio.Writer)
     assert_type(await aio.Reader(directory).read(probe), "gallivant.State | None")
     assert_type(await aio.claim(directory, "a", "h", "t"), gallivant.Claim)

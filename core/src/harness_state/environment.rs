@@ -86,8 +86,8 @@ impl SessionEnvironment {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionVariables {
     found: Vec<(&'static str, String)>,
-    /// A variable whose value is no Unicode.
-    unusable: Option<&'static str>,
+    /// The variables whose values are no Unicode.
+    unusable: Vec<&'static str>,
 }
 
 impl SessionVariables {
@@ -99,7 +99,7 @@ impl SessionVariables {
             match look_up(name).map(OsString::into_string) {
                 None => {}
                 Some(Ok(value)) => variables.found.push((name, value)),
-                Some(Err(_)) => variables.unusable = Some(name),
+                Some(Err(_)) => variables.unusable.push(name),
             }
         }
         variables
@@ -117,18 +117,23 @@ impl SessionVariables {
     /// `HARNESS_STATE_INPUT` with reason `environment` when a value is no Unicode, or as
     /// [`SessionEnvironment::from_env`].
     pub fn session(&self) -> Result<Option<SessionEnvironment>> {
-        if let Some(name) = self.unusable {
+        if let Some(name) = self.unusable.first() {
             let message = format!("not Unicode, variable=`{name}`");
             return Err(Error::new(Code::HarnessStateInput, message).with_reason("environment"));
         }
         SessionEnvironment::from_env(|name| self.get(name).map(str::to_owned))
     }
 
-    fn get(&self, name: &str) -> Option<&str> {
+    /// Whether a variable's value is no Unicode.
+    pub(super) fn is_unusable(&self, name: &str) -> bool {
+        self.unusable.contains(&name)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.found.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 }
 
-fn decimal(text: &str) -> Option<u64> {
+pub(super) fn decimal(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

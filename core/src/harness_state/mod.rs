@@ -14,7 +14,8 @@
 //! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
 //! - [`Fleet`], [`read_fleet`], [`Watch`]: reading many, and being told of changes;
 //! - [`SessionEnvironment`]: handing a session to its siblings;
-//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook.
+//! - [`adapters`], [`observe_hook`]: what events of real harnesses mean; [`serve_hook`]: a process that is a hook;
+//!   [`check_hook`]: what such a process would find.
 //!
 //! - [`Extension`]: what our writers add to a record, and [`Moment`]: how old it then is.
 
@@ -29,6 +30,7 @@ mod extension;
 mod fleet;
 mod fleet_tree;
 mod hook;
+mod hook_check;
 mod hook_process;
 mod log;
 mod moment;
@@ -63,6 +65,7 @@ pub use fleet::{
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };
+pub use hook_check::{Checked, Finding, HookCheck, check_hook};
 pub use hook_process::{keep_hook_deadline, serve_hook};
 pub use log::MAX_LOG_BYTES;
 pub use moment::Moment;

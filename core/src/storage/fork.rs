@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 
 use super::directory::FileIdentity;
 
@@ -103,8 +103,18 @@ impl<T> ForkSafe<T> {
 
 impl<T> Drop for ForkSafe<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, and `&mut self` says that nobody borrows it.
-        drop(unsafe { Box::from_raw(*self.slot.get_mut()) });
+        let current = *self.slot.get_mut();
+        // SAFETY: the pointer came from a box that nobody has freed.
+        let slot = unsafe { &*current };
+        // Locked by a thread that this process does not have: the value may be half changed.
+        let is_torn =
+            slot.generation != generation() && matches!(slot.value.try_lock(), Err(TryLockError::WouldBlock));
+        if is_torn {
+            registry().abandoned.push(current as usize);
+        } else {
+            // SAFETY: the pointer came from a box, and `&mut self` says that nobody borrows it.
+            drop(unsafe { Box::from_raw(current) });
+        }
     }
 }
 
@@ -195,4 +205,58 @@ extern "C" fn child() {
         unsafe { libc::close(*fd) };
     }
     registry.open.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    static DROPPED: AtomicBool = AtomicBool::new(false);
+
+    struct Noted;
+
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            DROPPED.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a forked child that drops its copy drops the value in it.
+    fn child_drops(value: &ForkSafe<Noted>) -> bool {
+        // SAFETY: the child drops its own copy, which nothing of it uses again, and leaves by `_exit`.
+        unsafe {
+            match libc::fork() {
+                0 => {
+                    drop(std::ptr::read(value));
+                    libc::_exit(i32::from(DROPPED.load(Ordering::Relaxed)));
+                }
+                child => {
+                    let mut status = 0;
+                    assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+                    libc::WEXITSTATUS(status) == 1
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_another_thread_held_at_the_fork_is_not_dropped_in_the_child() {
+        let value = ForkSafe::new(|| Noted);
+        assert!(child_drops(&value));
+        std::thread::scope(|scope| {
+            let (holds, held) = std::sync::mpsc::channel();
+            let (over, wait) = std::sync::mpsc::channel::<()>();
+            let value = &value;
+            scope.spawn(move || {
+                let _guard = value.lock();
+                holds.send(()).expect("the test waits");
+                let _ = wait.recv();
+            });
+            held.recv().expect("the thread holds it");
+            assert!(!child_drops(value));
+            drop(over);
+        });
+    }
 }
