@@ -103,7 +103,8 @@ export interface Observation {
 
 /** Why an observation was refused. More may come. */
 export type Refusal =
-  | 'unreadable' | 'unclaimed' | 'superseded' | 'schema' | 'terminal' | 'identity-missing'
+  | 'unreadable' | 'unclaimed' | 'superseded' | 'schema' | 'terminal' | 'late' | 'weaker-evidence'
+  | 'foreign-descendant' | 'identity-missing'
   | (string & {})
 
 /** Why a heartbeat was skipped. More may come. */

@@ -35,6 +35,9 @@ UNKNOWN_LITERAL_UNKNOWN = "literal-unknown"
 UNKNOWN_CLAIMED = "claimed"
 UNKNOWN_UNFENCED_RECORD = "unfenced-record"
 UNKNOWN_SESSION_DEAD = "session-dead"
+UNKNOWN_HOST_SUSPENDED = "host-suspended"
+UNKNOWN_REBOOTED = "rebooted"
+UNKNOWN_ACTIVITY_AFTER_END = "activity-after-end"
 
 # What came of a call that writes: `Report.outcome`, `Heartbeat.outcome`, `Tick.outcome`.
 OUTCOME_LANDED = "landed"
@@ -56,7 +59,16 @@ REFUSED_UNCLAIMED = "unclaimed"
 REFUSED_SUPERSEDED = "superseded"
 REFUSED_SCHEMA = "schema"
 REFUSED_TERMINAL = "terminal"
+REFUSED_LATE = "late"
+REFUSED_WEAKER_EVIDENCE = "weaker-evidence"
+REFUSED_FOREIGN_DESCENDANT = "foreign-descendant"
 REFUSED_IDENTITY_MISSING = "identity-missing"
+
+# By what a writer knows what it observes: `Writer.evidence`.
+EVIDENCE_HOOK = "hook"
+EVIDENCE_CHANNEL = "channel"
+EVIDENCE_WRAPPER = "wrapper"
+EVIDENCE_SCREEN = "screen"
 
 # Why a heartbeat was skipped: `Heartbeat.skip`, `Tick.skip`.
 SKIPPED_ABSENT = "absent"

@@ -67,6 +67,12 @@ pub const GALLIVANT_UNKNOWN_REASON_CLAIMED: i32 = 7;
 pub const GALLIVANT_UNKNOWN_REASON_UNFENCED_RECORD: i32 = 8;
 /// The probe says that the session is dead.
 pub const GALLIVANT_UNKNOWN_REASON_SESSION_DEAD: i32 = 9;
+/// The machine slept for longer than a record is believed, and the session may be about to confirm it.
+pub const GALLIVANT_UNKNOWN_REASON_HOST_SUSPENDED: i32 = 10;
+/// The machine has booted since.
+pub const GALLIVANT_UNKNOWN_REASON_REBOOTED: i32 = 11;
+/// The session told of its end, then more events came, and its harness provably runs.
+pub const GALLIVANT_UNKNOWN_REASON_ACTIVITY_AFTER_END: i32 = 12;
 
 /// A new record stands, or a stamp was renewed.
 pub const GALLIVANT_OUTCOME_LANDED: i32 = 1;
@@ -89,6 +95,12 @@ pub const GALLIVANT_REFUSAL_SCHEMA: i32 = 4;
 pub const GALLIVANT_REFUSAL_TERMINAL: i32 = 5;
 /// A hook had no identity in its environment.
 pub const GALLIVANT_REFUSAL_IDENTITY_MISSING: i32 = 6;
+/// A later event of the same session stands.
+pub const GALLIVANT_REFUSAL_LATE: i32 = 7;
+/// What stands is fresh and known by stronger evidence.
+pub const GALLIVANT_REFUSAL_WEAKER_EVIDENCE: i32 = 8;
+/// The hook belongs to another harness, which inherited the session's variables.
+pub const GALLIVANT_REFUSAL_FOREIGN_DESCENDANT: i32 = 9;
 
 /// There is no record.
 pub const GALLIVANT_SKIP_ABSENT: i32 = 1;
@@ -158,6 +170,9 @@ pub(crate) const UNKNOWN_REASONS: Numbered<UnknownReason> = Numbered {
         (GALLIVANT_UNKNOWN_REASON_CLAIMED, UnknownReason::Claimed),
         (GALLIVANT_UNKNOWN_REASON_UNFENCED_RECORD, UnknownReason::UnfencedRecord),
         (GALLIVANT_UNKNOWN_REASON_SESSION_DEAD, UnknownReason::SessionDead),
+        (GALLIVANT_UNKNOWN_REASON_HOST_SUSPENDED, UnknownReason::HostSuspended),
+        (GALLIVANT_UNKNOWN_REASON_REBOOTED, UnknownReason::Rebooted),
+        (GALLIVANT_UNKNOWN_REASON_ACTIVITY_AFTER_END, UnknownReason::ActivityAfterEnd),
     ],
 };
 
@@ -170,6 +185,9 @@ pub(crate) const REFUSALS: Numbered<Refusal> = Numbered {
         (GALLIVANT_REFUSAL_SCHEMA, Refusal::Schema),
         (GALLIVANT_REFUSAL_TERMINAL, Refusal::Terminal),
         (GALLIVANT_REFUSAL_IDENTITY_MISSING, Refusal::IdentityMissing),
+        (GALLIVANT_REFUSAL_LATE, Refusal::Late),
+        (GALLIVANT_REFUSAL_WEAKER_EVIDENCE, Refusal::WeakerEvidence),
+        (GALLIVANT_REFUSAL_FOREIGN_DESCENDANT, Refusal::ForeignDescendant),
     ],
 };
 
