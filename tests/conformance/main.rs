@@ -16,3 +16,4 @@ mod harness_state_invariants;
 mod harness_state_lock;
 mod harness_state_reading;
 mod harness_state_writers;
+mod recorded_runs;
