@@ -9,6 +9,7 @@
 mod support;
 
 mod harness_adapters;
+mod harness_settings;
 mod harness_state_claims;
 mod harness_state_files;
 mod harness_state_hooks;
