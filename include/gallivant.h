@@ -446,6 +446,15 @@ const char *gallivant_liveness_name(int32_t liveness);
 // The probe says that the session is dead.
 #define GALLIVANT_UNKNOWN_REASON_SESSION_DEAD 9
 
+// The machine slept for longer than a record is believed, and the session may be about to confirm it.
+#define GALLIVANT_UNKNOWN_REASON_HOST_SUSPENDED 10
+
+// The machine has booted since.
+#define GALLIVANT_UNKNOWN_REASON_REBOOTED 11
+
+// The session told of its end, then more events came, and its harness provably runs.
+#define GALLIVANT_UNKNOWN_REASON_ACTIVITY_AFTER_END 12
+
 // A new record stands, or a stamp was renewed.
 #define GALLIVANT_OUTCOME_LANDED 1
 
@@ -475,6 +484,15 @@ const char *gallivant_liveness_name(int32_t liveness);
 
 // A hook had no identity in its environment.
 #define GALLIVANT_REFUSAL_IDENTITY_MISSING 6
+
+// A later event of the same session stands.
+#define GALLIVANT_REFUSAL_LATE 7
+
+// What stands is fresh and known by stronger evidence.
+#define GALLIVANT_REFUSAL_WEAKER_EVIDENCE 8
+
+// The hook belongs to another harness, which inherited the session's variables.
+#define GALLIVANT_REFUSAL_FOREIGN_DESCENDANT 9
 
 // There is no record.
 #define GALLIVANT_SKIP_ABSENT 1
@@ -788,7 +806,7 @@ int32_t gallivant_harness_state_snapshot_wants_probe(const gallivant_harness_sta
                                                      gallivant_error **error);
 
 // What may be concluded at `now_ms`: `GALLIVANT_DEFAULT` for the instant at which the snapshot was taken, else the
-// wall clock in ms since 1970, and then by the wall clock alone (the record's own clocks tell nothing). With the reader's options and a probe's answer:
+// wall clock in ms since 1970, as if nobody had set it since and the machine had not slept. With the reader's options and a probe's answer:
 // one of the GALLIVANT_LIVENESS constants, or `GALLIVANT_NO_PROBE`.
 //
 // The strings of `derived` are valid until the next `gallivant_harness_state_snapshot_derive` with this snapshot, or
@@ -1260,10 +1278,10 @@ const char *gallivant_tick_name(int32_t tick);
 // Threads: any number at once. Free it with `gallivant_harness_state_hook_report_free`.
 typedef struct gallivant_harness_state_hook_report gallivant_harness_state_hook_report;
 
-// Observes one event of a harness. `harness` is its name (`claude`, `codex`), `payload` what it handed over, byte for
-// byte: standard input of a hook, the last argument of Codex's notify program. `environment` is the session to speak
-// for; without one (NULL) nothing changes and the observation is refused as `GALLIVANT_REFUSAL_IDENTITY_MISSING`.
-// `options` may be NULL.
+// Observes one event of a harness. `harness` is its name (`claude`, `codex`, `opencode`, `gemini`), `payload` what it
+// handed over, byte for byte: standard input of a hook, the last argument of Codex's notify program, what a plugin of
+// OpenCode made of an event (`docs/guides/opencode.md`). `environment` is the session to speak for; without one (NULL)
+// nothing changes and the observation is refused as `GALLIVANT_REFUSAL_IDENTITY_MISSING`. `options` may be NULL.
 //
 // Waits for the lock for at most 250 ms, or the options' wait where that is shorter. What could not be done is in
 // `report`, and in `.harness-state.log` beside the record. A hook exits 0 and prints nothing in any case.

@@ -480,7 +480,7 @@ export interface HookOptions extends Options, CallOptions {
 }
 
 /** A harness whose events are understood. More may come. */
-export type HarnessName = 'claude' | 'claude-code' | 'codex' | (string & {})
+export type HarnessName = 'claude' | 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'gemini-cli' | (string & {})
 
 /**
  * Observes one event of a harness, whose `payload` is what the harness handed over, byte for byte. Waits for the lock for

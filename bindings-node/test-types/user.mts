@@ -8,6 +8,8 @@ import type {
   AsyncProbe, Claim, ErrorCode, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
   Snapshot, StateRecord, Tick,
 } from 'gallivant'
+import { GallivantPlugin } from 'gallivant/opencode'
+import type { GallivantHooks } from 'gallivant/opencode'
 import { TestHost, provokePanic } from 'gallivant/testing'
 import type { Fault } from 'gallivant/testing'
 
@@ -17,6 +19,8 @@ function same<A, B>(_: Same<A, B>): void {}
 
 declare const process: { argv: string[], env: Record<string, string | undefined>, pid: number }
 declare const console: { log(...parts: unknown[]): void }
+
+same<Awaited<ReturnType<typeof GallivantPlugin>>, GallivantHooks>(true)
 
 const directory: string = process.argv[2]!
 const token: string = mintToken()

@@ -9,6 +9,7 @@
 mod support;
 
 mod harness_adapters;
+mod harness_settings;
 mod harness_state_claims;
 mod harness_state_explain;
 mod harness_state_extension;
@@ -23,3 +24,4 @@ mod harness_state_restating;
 mod harness_state_watch;
 mod harness_state_watching;
 mod harness_state_writers;
+mod recorded_runs;

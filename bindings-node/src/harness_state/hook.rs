@@ -76,6 +76,15 @@ pub fn observe_hook_sync(
     Answer::of(|| observe(&host.host, &harness, &payload, session, &set))
 }
 
+/// The names of a harness's events that may say something. The others need not be handed over.
+#[napi(catch_unwind)]
+pub fn telling_events(harness: String) -> Answer<Vec<&'static str>> {
+    Answer::of(|| {
+        let events = Harness::parse(&harness)?.events();
+        Ok(events.filter(|event| !event.silent).map(|event| event.name).collect())
+    })
+}
+
 /// How long a hook waits for the lock at most, in milliseconds.
 #[napi(catch_unwind)]
 pub fn hook_lock_wait_ms() -> u32 {

@@ -95,6 +95,8 @@ LIVENESS_INDETERMINATE = "indeterminate"
 # The harnesses whose events are understood.
 HARNESS_CLAUDE = "claude"
 HARNESS_CODEX = "codex"
+HARNESS_OPENCODE = "opencode"
+HARNESS_GEMINI = "gemini"
 
 # What a caller does about an error: `GallivantError.kind`.
 KIND_INPUT = "input"

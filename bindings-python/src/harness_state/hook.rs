@@ -68,9 +68,9 @@ pub(crate) enum Whose<'py> {
     Environ(Bound<'py, PyAny>),
 }
 
-/// Observes one event of `harness` (`claude`, `codex`) for a session. `payload` is what the harness handed over, byte
-/// for byte. `session` is a `SessionEnvironment`, or the environment of the hook, such as `os.environ`; without a
-/// session nothing changes and the answer is refused as `identity-missing`.
+/// Observes one event of `harness` (`claude`, `codex`, `opencode`, `gemini`) for a session. `payload` is what the
+/// harness handed over, byte for byte. `session` is a `SessionEnvironment`, or the environment of the hook, such as
+/// `os.environ`; without a session nothing changes and the answer is refused as `identity-missing`.
 ///
 /// It waits for the lock for at most 250 ms. Whatever goes wrong with the payload, the session or the disk is in the
 /// report, and in `.harness-state.log` beside the record, and no exception. A process that does nothing else has

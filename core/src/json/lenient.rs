@@ -2,7 +2,8 @@
 //!
 //! Of the object only the members that the caller names are kept; everything else is walked over byte by byte and
 //! never becomes a tree. The walk keeps its own stack of one bit a level, so that a payload can neither exhaust
-//! the thread's stack nor the heap, and costs one pass over its bytes.
+//! the thread's stack nor the heap, and costs one pass over its bytes. Only into objects on the way to a nested
+//! member that the caller names it descends by recursion, as deep as that name is long.
 //!
 //! Lenient are: one leading byte order mark, bytes that are not UTF-8 and lone surrogate escapes (both become
 //! U+FFFD, and [`Object::lossy`] tells), and repeated keys that nobody asks for. A hook is no place to repair
@@ -29,6 +30,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct Object<'p> {
     wanted: &'static [&'static str],
     members: Vec<Member<'p>>,
+    /// The objects around nested members that have been met, each by its path and a dot.
+    entered: Vec<&'static str>,
     lossy: bool,
 }
 
@@ -47,22 +50,26 @@ pub enum Member<'p> {
 }
 
 impl<'p> Object<'p> {
-    /// Reads `payload`, the bytes exactly as they arrived, and keeps the top-level members named in `wanted`.
+    /// Reads `payload`, the bytes exactly as they arrived, and keeps the members named in `wanted`. A name is a
+    /// top-level key, or a path: the keys from the top, joined by dots. Paths lead through objects only; where one
+    /// meets anything else its member is absent. No name may be the beginning of another one's path, and a key of
+    /// the payload that has a dot in it is nobody's.
     ///
     /// # Errors
     /// `HARNESS_STATE_INPUT`, with the reason `payload-too-large` (more than [`MAX_BYTES`]), `payload-too-deep`
-    /// (a value nested more than [`MAX_DEPTH`] deep), `doubled-key` (a wanted key is there twice; the message
-    /// names it) or `malformed-payload` (anything but one JSON object). The first of them in the order of the
-    /// bytes is told.
+    /// (a value nested more than [`MAX_DEPTH`] deep), `doubled-key` (a wanted key, or one on the way to a wanted
+    /// one, is there twice; the message names it) or `malformed-payload` (anything but one JSON object). The first
+    /// of them in the order of the bytes is told.
     pub fn parse(payload: &'p [u8], wanted: &'static [&'static str]) -> Result<Self> {
         if payload.len() > MAX_BYTES {
             let message = format!("payload is too large, bytes=`{}` limit=`{MAX_BYTES}`", payload.len());
             return Err(refusal("payload-too-large", message));
         }
         let start = if payload.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let mut object = Object { wanted, members: vec![Member::Absent; wanted.len()], lossy: false };
+        let members = vec![Member::Absent; wanted.len()];
+        let mut object = Object { wanted, members, entered: Vec::new(), lossy: false };
         let mut scanner = Scanner { bytes: payload, at: start, lone_surrogates: false };
-        scanner.object(&mut object)?;
+        scanner.payload(&mut object)?;
         // Outside strings a byte that is not ASCII has ended the walk already, so what is left to find here are
         // damaged strings.
         object.lossy = scanner.lone_surrogates || std::str::from_utf8(payload).is_err();
@@ -93,15 +100,40 @@ impl<'p> Object<'p> {
         self.lossy
     }
 
-    /// Where the member of this key is kept; none when nobody wants it. Most keys hold no escape and are compared as
-    /// they stand.
-    fn slot(&self, key: RawText<'_>) -> Option<usize> {
+    /// Whose this key is in the object at `path`, which is empty for the payload itself and else ends in a dot. Most
+    /// keys hold no escape and are compared as they stand.
+    fn place(&self, path: &'static str, key: RawText<'_>) -> Place {
         if key.escaped {
-            let key = key.resolve();
-            return self.wanted.iter().position(|wanted| *wanted == key);
+            self.place_of(path, key.resolve().as_bytes())
+        } else {
+            self.place_of(path, key.bytes)
         }
-        self.wanted.iter().position(|wanted| wanted.as_bytes() == key.bytes)
     }
+
+    fn place_of(&self, path: &'static str, key: &[u8]) -> Place {
+        for (index, wanted) in self.wanted.iter().copied().enumerate() {
+            let Some(rest) = wanted.strip_prefix(path) else { continue };
+            match rest.split_once('.') {
+                None if rest.as_bytes() == key => return Place::Member(index),
+                Some((first, _)) if first.as_bytes() == key => {
+                    return Place::Around(&wanted[..path.len() + first.len() + 1]);
+                }
+                _ => {}
+            }
+        }
+        Place::Nobodys
+    }
+}
+
+/// Whose a key is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The wanted member of this index.
+    Member(usize),
+    /// An object on the way to wanted members, by its path and a dot.
+    Around(&'static str),
+    /// Nobody's.
+    Nobodys,
 }
 
 fn refusal(reason: &'static str, message: String) -> Error {
@@ -124,50 +156,65 @@ struct RawText<'p> {
 
 impl<'p> Scanner<'p> {
     /// The whole payload: one object, nothing but white space around it.
-    fn object(&mut self, object: &mut Object<'p>) -> Result<()> {
+    fn payload(&mut self, object: &mut Object<'p>) -> Result<()> {
         self.skip_space();
-        self.expect(b'{', "an object")?;
-        self.skip_space();
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-        } else {
-            loop {
-                self.member(object)?;
-                self.skip_space();
-                match self.peek() {
-                    Some(b',') => self.at += 1,
-                    Some(b'}') => {
-                        self.at += 1;
-                        break;
-                    }
-                    _ => return Err(self.malformed("a comma or the object's end")),
-                }
-                self.skip_space();
-            }
-        }
+        self.object(object, "", 0)?;
         self.skip_space();
         if self.at == self.bytes.len() { Ok(()) } else { Err(self.malformed("the end")) }
     }
 
-    fn member(&mut self, object: &mut Object<'p>) -> Result<()> {
+    /// The object at `path`, around which `depth` others stand that are values of members.
+    fn object(&mut self, object: &mut Object<'p>, path: &'static str, depth: usize) -> Result<()> {
+        self.expect(b'{', "an object")?;
+        self.skip_space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.member(object, path, depth)?;
+            self.skip_space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(self.malformed("a comma or the object's end")),
+            }
+            self.skip_space();
+        }
+    }
+
+    fn member(&mut self, object: &mut Object<'p>, path: &'static str, depth: usize) -> Result<()> {
         let key = self.key()?;
-        let slot = object.slot(key);
-        if let Some(index) = slot
-            && object.members[index] != Member::Absent
-        {
-            let message = format!("payload has a key twice, key=`{}`", object.wanted[index]);
+        let place = object.place(path, key);
+        let doubled = match place {
+            Place::Member(index) if object.members[index] != Member::Absent => Some(object.wanted[index]),
+            Place::Around(inner) if object.entered.contains(&inner) => Some(inner.trim_end_matches('.')),
+            _ => None,
+        };
+        if let Some(name) = doubled {
+            let message = format!("payload has a key twice, key=`{name}`");
             return Err(refusal("doubled-key", message));
         }
         self.skip_space();
-        let kept = match (slot, self.peek()) {
-            (Some(_), Some(b'"')) => Member::Text(self.text()?.resolve()),
-            (_, first) => {
-                self.skip_value()?;
-                if first == Some(b'n') { Member::Null } else { Member::Other }
+        match (place, self.peek()) {
+            (Place::Member(index), Some(b'"')) => {
+                object.members[index] = Member::Text(self.text()?.resolve())
             }
-        };
-        if let Some(index) = slot {
-            object.members[index] = kept;
+            (Place::Member(index), first) => {
+                self.skip_value(depth)?;
+                object.members[index] = if first == Some(b'n') { Member::Null } else { Member::Other };
+            }
+            (Place::Around(inner), first) => {
+                object.entered.push(inner);
+                match first {
+                    Some(b'{') => self.object(object, inner, depth + 1)?,
+                    _ => self.skip_value(depth)?,
+                }
+            }
+            (Place::Nobodys, _) => self.skip_value(depth)?,
         }
         Ok(())
     }
@@ -183,12 +230,12 @@ impl<'p> Scanner<'p> {
         Ok(key)
     }
 
-    /// One value of any kind. The stack is a bit a level, set for an object, which is why `MAX_DEPTH` must not
-    /// exceed the bits of a `u128`.
-    fn skip_value(&mut self) -> Result<()> {
+    /// One value of any kind, inside `around` arrays and objects. The stack is a bit a level, set for an object,
+    /// which is why `MAX_DEPTH` must not exceed the bits of a `u128`.
+    fn skip_value(&mut self, around: usize) -> Result<()> {
         const { assert!(MAX_DEPTH <= u128::BITS as usize) };
         let mut objects: u128 = 0;
-        let mut depth = 0;
+        let mut depth = around;
         loop {
             self.skip_space();
             match self.peek() {
@@ -223,7 +270,7 @@ impl<'p> Scanner<'p> {
             }
             // A value has ended: close what it was the last of, then go on to the next one.
             loop {
-                if depth == 0 {
+                if depth == around {
                     return Ok(());
                 }
                 self.skip_space();

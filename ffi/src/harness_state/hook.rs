@@ -59,10 +59,10 @@ impl From<HookReport> for gallivant_harness_state_hook_report {
     }
 }
 
-/// Observes one event of a harness. `harness` is its name (`claude`, `codex`), `payload` what it handed over, byte for
-/// byte: standard input of a hook, the last argument of Codex's notify program. `environment` is the session to speak
-/// for; without one (NULL) nothing changes and the observation is refused as `GALLIVANT_REFUSAL_IDENTITY_MISSING`.
-/// `options` may be NULL.
+/// Observes one event of a harness. `harness` is its name (`claude`, `codex`, `opencode`, `gemini`), `payload` what it
+/// handed over, byte for byte: standard input of a hook, the last argument of Codex's notify program, what a plugin of
+/// OpenCode made of an event (`docs/guides/opencode.md`). `environment` is the session to speak for; without one (NULL)
+/// nothing changes and the observation is refused as `GALLIVANT_REFUSAL_IDENTITY_MISSING`. `options` may be NULL.
 ///
 /// Waits for the lock for at most 250 ms, or the options' wait where that is shorter. What could not be done is in
 /// `report`, and in `.harness-state.log` beside the record. A hook exits 0 and prints nothing in any case.

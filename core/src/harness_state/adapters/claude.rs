@@ -6,7 +6,9 @@
 use super::super::observation::Ask;
 use super::effect::{Effect, Ignored, STOP_FAILURE};
 use super::event::ChildStep;
-use super::table::{Adapter, Kind, Row, Rule, SESSION_ENDS, SESSION_SOURCES, always, by_word, child, silent};
+use super::table::{
+    Adapter, Children, Kind, Row, Rule, SESSION_ENDS, SESSION_SOURCES, always, by_word, child, silent,
+};
 
 pub(super) static ADAPTER: Adapter = Adapter {
     names: &["claude", "claude-code"],
@@ -15,7 +17,7 @@ pub(super) static ADAPTER: Adapter = Adapter {
     kinds: &[Kind { named_by: "hook_event_name", rows: HOOKS }],
     // Absent means the main thread. A subagent's events carry its parent's session id, so nothing else tells them
     // apart.
-    child: "agent_id",
+    children: Children::Marked("agent_id"),
 };
 
 const HOOKS: &[Row] = &[

@@ -6,14 +6,14 @@
 use super::super::observation::Ask;
 use super::effect::{Effect, INTERRUPTED};
 use super::event::ChildStep;
-use super::table::{Adapter, Kind, Row, SESSION_ENDS, SESSION_SOURCES, always, by_word, child};
+use super::table::{Adapter, Children, Kind, Row, SESSION_ENDS, SESSION_SOURCES, always, by_word, child};
 
 pub(super) static ADAPTER: Adapter = Adapter {
     names: &["codex"],
     executables: &["codex", "codex.js"],
     members: &["hook_event_name", "type", "agent_id", "source", "reason", "tool_name"],
     kinds: &[Kind { named_by: "hook_event_name", rows: HOOKS }, Kind { named_by: "type", rows: NOTIFY }],
-    child: "agent_id",
+    children: Children::Marked("agent_id"),
 };
 
 const HOOKS: &[Row] = &[

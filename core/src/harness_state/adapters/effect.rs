@@ -1,6 +1,7 @@
 //! What an event says about the turn, and what that makes of the record.
 
 use super::super::observation::{Ask, BlockedOn, Observation, State};
+use super::event::ChildStep;
 
 /// The reason of an idle turn that an error of the provider ended.
 pub(super) const STOP_FAILURE: &str = "stop-failure";
@@ -146,6 +147,25 @@ impl Effect {
             },
             Effect::Nothing(ignored) => return Resolution::Nothing(ignored),
         })
+    }
+
+    /// What the effect says of a subagent that is a session of its own and whose turn this is; none where it says
+    /// nothing of it, or may come when it is done.
+    pub(super) fn step(&self) -> Option<ChildStep> {
+        match self {
+            Effect::Ready => Some(ChildStep::Started),
+            Effect::Active
+            | Effect::Asking(_)
+            | Effect::StillAsking
+            | Effect::Compacting
+            | Effect::Compacted => Some(ChildStep::Working),
+            Effect::Idle
+            | Effect::IdleBecause(_)
+            | Effect::StillIdle
+            | Effect::Ended(_)
+            | Effect::SomeTurnComplete => Some(ChildStep::Stopped),
+            Effect::Answered | Effect::Nothing(_) => None,
+        }
     }
 }
 

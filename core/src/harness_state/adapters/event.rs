@@ -2,7 +2,7 @@
 
 use super::effect::Effect;
 use super::table::Adapter;
-use super::{claude, codex};
+use super::{claude, codex, gemini, opencode};
 use crate::error::{Code, Error, Result};
 
 /// A harness whose events are understood.
@@ -13,6 +13,22 @@ pub enum Harness {
     Claude,
     /// Codex, by its hooks and by its notify program.
     Codex,
+    /// OpenCode, by its plugin events.
+    OpenCode,
+    /// Gemini CLI, by its hooks.
+    Gemini,
+}
+
+/// An event that a harness documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Documented {
+    /// Its name, as the payload gives it.
+    pub name: &'static str,
+    /// The payload's member that gives the name; a nested one by the keys from the top, joined by dots.
+    pub named_by: &'static str,
+    /// Whether it is known to say nothing, whatever else its payload holds. A hook need not be installed for it, and
+    /// a plugin need not hand it over.
+    pub silent: bool,
 }
 
 /// One event of a harness, understood.
@@ -23,7 +39,8 @@ pub struct Event {
     pub name: String,
     /// What it says about the turn.
     pub effect: Effect,
-    /// The subagent whose own event it is, where it says so by an id of usable size.
+    /// The subagent whose own event it is, where it says so by an id of usable size, and where it says what became
+    /// of it.
     pub child: Option<Child>,
     /// Whether something in the payload was no Unicode and has been replaced.
     pub lossy: bool,
@@ -62,9 +79,11 @@ impl Child {
 
 impl Harness {
     /// Every harness.
-    pub const ALL: &'static [Harness] = &[Harness::Claude, Harness::Codex];
+    pub const ALL: &'static [Harness] =
+        &[Harness::Claude, Harness::Codex, Harness::OpenCode, Harness::Gemini];
 
-    /// The harness of this name or of one of its other names (`claude`, `claude-code`, `codex`). Case matters.
+    /// The harness of this name or of one of its other names (`claude`, `claude-code`, `codex`, `opencode`, `gemini`,
+    /// `gemini-cli`). Case matters.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Harness::ALL.iter().copied().find(|harness| harness.adapter().names.contains(&name))
@@ -96,22 +115,38 @@ impl Harness {
         self.adapter().executables
     }
 
+    /// Every event that the harness documents, in the order of a session's life.
+    pub fn events(self) -> impl Iterator<Item = Documented> {
+        let kinds = self.adapter().kinds.iter();
+        kinds.flat_map(|kind| {
+            kind.rows.iter().map(|row| Documented {
+                name: row.event,
+                named_by: kind.named_by,
+                silent: row.is_silent(),
+            })
+        })
+    }
+
     /// Whether the harness documents an event of this name: then the name is not the payload's own words.
     #[must_use]
     pub fn documents(self, event: &str) -> bool {
-        self.adapter().kinds.iter().flat_map(|kind| kind.rows).any(|row| row.event == event)
+        self.events().any(|documented| documented.name == event)
     }
 
     pub(super) fn adapter(self) -> &'static Adapter {
         match self {
             Harness::Claude => &claude::ADAPTER,
             Harness::Codex => &codex::ADAPTER,
+            Harness::OpenCode => &opencode::ADAPTER,
+            Harness::Gemini => &gemini::ADAPTER,
         }
     }
 }
 
 /// Understands one event. `payload` is what the harness handed over, byte for byte: standard input for a hook, the
-/// last argument for Codex's notify program.
+/// last argument for Codex's notify program. OpenCode hands objects to a plugin, which makes the payload of them:
+/// `{"event": …}` as the plugin got it, and beside it `"session": {"id": …, "parentID": …}` where the session that
+/// the event is about is known to have a parent.
 ///
 /// An event that is unknown, has no name or says nothing is an [`Event`] whose effect is nothing, never an error.
 ///

@@ -10,14 +10,27 @@ use crate::json::lenient::{Member, Object};
 pub(super) struct Adapter {
     /// The harness's names, its own first.
     pub(super) names: &'static [&'static str],
-    /// What its program may be called.
+    /// What its program's file may be called: the executable's, and the script's where an interpreter runs it.
     pub(super) executables: &'static [&'static str],
-    /// The members of a payload that the table uses. A member outside this list is never looked at.
+    /// The members of a payload that the table uses, nested ones by their path. A member outside this list is never
+    /// looked at.
     pub(super) members: &'static [&'static str],
     /// The kinds of events, told apart by the member that names the event; the first one that is there decides.
     pub(super) kinds: &'static [Kind],
-    /// The member that only a subagent's own events carry.
-    pub(super) child: &'static str,
+    /// How a subagent's events are told from the main thread's.
+    pub(super) children: Children,
+}
+
+/// How a harness tells its subagents' events from the main thread's.
+#[derive(Debug)]
+pub(super) enum Children {
+    /// It does not.
+    Untold,
+    /// This member is in a subagent's own events and in no others: the subagent's id.
+    Marked(&'static str),
+    /// A subagent is a session of its own, whose events say of it what they would say of the turn. The member
+    /// `parent` is in a child session's events and in no others; its own id stands under `id`.
+    Sessions { parent: &'static str, id: &'static str },
 }
 
 /// Events whose name stands under one member.
@@ -110,9 +123,7 @@ impl Adapter {
         let name = row.map_or_else(|| presentable(given), |row| row.event.to_owned());
         let lossy = object.lossy();
         if self.is_childs(&object) {
-            let step = row.map_or(ChildStep::Working, Row::child_step);
-            let child = object.text(self.child).filter(|id| id.len() <= Child::MAX_ID);
-            let child = child.map(|id| Child { id: id.to_owned(), step });
+            let child = self.child(row, &object);
             return Ok(Event { name, effect: Effect::Nothing(Ignored::ChildEvent), child, lossy });
         }
         let effect = row.map_or(Effect::Nothing(Ignored::UnknownEvent), |row| row.effect(&object));
@@ -122,11 +133,27 @@ impl Adapter {
     /// Whether a subagent speaks. An id of a wrong type still says that one does, and a child must never write the
     /// turn; null and the empty string say that there is none.
     fn is_childs(&self, object: &Object<'_>) -> bool {
-        match object.member(self.child) {
+        let mark = match self.children {
+            Children::Untold => return false,
+            Children::Marked(mark) => mark,
+            Children::Sessions { parent, .. } => parent,
+        };
+        match object.member(mark) {
             Member::Absent | Member::Null => false,
             Member::Text(id) => !id.is_empty(),
             Member::Other => true,
         }
+    }
+
+    /// Which subagent speaks, and what that says of it; none where either is not told.
+    fn child(&self, row: Option<&Row>, object: &Object<'_>) -> Option<Child> {
+        let (id, step) = match self.children {
+            Children::Untold => return None,
+            Children::Marked(mark) => (mark, row.map_or(ChildStep::Working, Row::child_step)),
+            Children::Sessions { id, .. } => (id, row?.effect(object).step()?),
+        };
+        let id = object.text(id).filter(|id| (1..=Child::MAX_ID).contains(&id.len()))?;
+        Some(Child { id: id.to_owned(), step })
     }
 }
 
@@ -142,6 +169,11 @@ impl Row {
                 None => *missing,
             },
         }
+    }
+
+    /// Whether the event leaves everything as it is, whatever else is in its payload.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.rule, Rule::Always(Effect::Nothing(_)))
     }
 
     fn child_step(&self) -> ChildStep {

@@ -144,6 +144,76 @@ fn hs_116_a_doubled_key_that_is_not_used_is_no_matter() {
     assert_eq!(object.text("event"), Some("e"));
 }
 
+const NESTED: &[&str] = &["event.type", "event.status.type", "event.status.other", "session.id", "plain"];
+
+#[test]
+fn hs_116_nested_members_are_found_by_their_path() {
+    let payload =
+        br#" { "plain" : "p", "type":"no", "event" : { "x":[{"type":"no"}], "status":{"type":null,"y":{}},
+        "type" : "t\u0031", "id":"no" , "statu":{} }, "session":{} } "#;
+    let object = Object::parse(payload, NESTED).expect("the payload is readable");
+    assert_eq!(object.text("event.type"), Some("t1"));
+    assert_eq!(object.member("event.status.type"), &Member::Null);
+    assert_eq!(object.member("event.status.other"), &Member::Absent);
+    assert_eq!(object.member("session.id"), &Member::Absent);
+    assert_eq!(object.text("plain"), Some("p"));
+}
+
+#[test]
+fn hs_116_what_is_no_object_leads_to_nothing_and_a_dotted_key_is_nobodys() {
+    for around in ["null", "1", "\"type\"", "[{\"type\":\"no\"}]", "[]", "{}", "{\"status\":[]}"] {
+        let payload =
+            format!("{{\"event\":{around},\"event.type\":\"no\",\"event.type\":\"no\",\"plain\":\"p\"}}");
+        let object = Object::parse(payload.as_bytes(), NESTED).expect("the payload is readable");
+        for wanted in &NESTED[..4] {
+            assert_eq!(object.member(wanted), &Member::Absent, "{around} {wanted}");
+        }
+        assert_eq!(object.text("plain"), Some("p"), "{around}");
+    }
+}
+
+#[test]
+fn hs_116_a_doubled_key_on_the_way_to_a_nested_member_is_refused_by_name() {
+    for (payload, name) in [
+        (r#"{"event":{"type":"a","x":1,"type":"b"}}"#, "event.type"),
+        (r#"{"event":{"status":{},"stat\u0075s":{}}}"#, "event.status"),
+        (r#"{"event":1,"event":{"type":"a"}}"#, "event"),
+        (r#"{"event":{},"plain":1,"event":null}"#, "event"),
+    ] {
+        let error = Object::parse(payload.as_bytes(), NESTED).expect_err("the payload is refused");
+        assert_eq!(error.reason(), Some("doubled-key"), "{payload}");
+        assert!(error.message().contains(&format!("key=`{name}`")), "{}", error.message());
+    }
+    let other =
+        br#"{"event":{"x":1,"x":2,"status":{"y":{},"y":{}},"type":"a"},"session":{"type":1,"type":2}}"#;
+    let object = Object::parse(other, NESTED).expect("keys that nobody uses may be doubled");
+    assert_eq!(object.text("event.type"), Some("a"));
+}
+
+#[test]
+fn hs_116_levels_are_counted_from_the_top_inside_nested_objects_too() {
+    let wrap = |times: usize| {
+        let inner = format!("{}{}", "[".repeat(times), "]".repeat(times));
+        format!("{{\"event\":{{\"status\":{{\"x\":{inner},\"type\":\"after\"}}}}}}")
+    };
+    let deepest = wrap(MAX_DEPTH - 2);
+    let object = Object::parse(deepest.as_bytes(), NESTED).expect("the payload is readable");
+    assert_eq!(object.text("event.status.type"), Some("after"));
+    let error =
+        Object::parse(wrap(MAX_DEPTH - 1).as_bytes(), NESTED).map(|_| ()).expect_err("one level too many");
+    assert_eq!(error.reason(), Some("payload-too-deep"));
+}
+
+#[test]
+fn hs_116_no_cut_of_nested_members_panics_or_passes() {
+    let rich = br#"{"event":{"status":{"type":"busy","x":[1]},"type":"t"},"session":{"id":"s"},"plain":{}}"#;
+    Object::parse(rich, NESTED).expect("the payload is readable");
+    for cut in 0..rich.len() {
+        let error = Object::parse(&rich[..cut], NESTED).expect_err("a part is no payload");
+        assert_eq!(error.reason(), Some("malformed-payload"), "{cut}");
+    }
+}
+
 #[test]
 fn hs_116_unknown_parts_reach_128_levels_and_not_129() {
     for depth in [0, 1, 2, 127, MAX_DEPTH] {
