@@ -62,6 +62,7 @@ for name, value in session.to_env().items():
 PROGRAM
 said=$(echo '{"hook_event_name":"Stop"}' | env $(cat "$work/env") "$work/empty/bin/gallivant-hook" claude 2>&1)
 test -z "$said"
+env $(cat "$work/env") "$work/empty/bin/gallivant-hook" --check claude | tail -1 | grep -x ok
 "$work/empty/bin/python" -c 'import sys, gallivant; print(gallivant.__version__, gallivant.Reader(sys.argv[1]).read().state)' "$seat" |
     grep -x '[0-9.]* idle'
 "$work/tools/bin/pip" --python "$work/empty/bin/python" install --quiet mypy

@@ -29,6 +29,6 @@ def notify(event: object) -> None:
 if __name__ == "__main__":
     try:
         main()
-    except Exception:
-        # A harness would show it to a person, or stop its turn.
+    except BaseException:
+        # An interrupt too: a harness would show it to a person, or stop its turn.
         pass
