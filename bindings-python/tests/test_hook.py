@@ -114,7 +114,8 @@ class Hooks(SeatCase):
         with self.assertRaises(gallivant.HarnessStateInputError) as raised:
             self.observe(b"{}", harness="Claude")
         self.assertEqual(raised.exception.reason, "unknown-harness")
-        for name in (words.HARNESS_CLAUDE, words.HARNESS_CODEX, "claude-code"):
+        known = (words.HARNESS_CLAUDE, words.HARNESS_CODEX, words.HARNESS_OPENCODE, words.HARNESS_GEMINI)
+        for name in (*known, "claude-code", "gemini-cli"):
             self.assertIn(self.observe(b"{}", harness=name).kind, ("ignored", "failed"))
 
 
@@ -143,6 +144,15 @@ class Runs(SeatCase):
         run = self.told("claude", "claude-code.interactive-permission-clear")
         # Between the turns a compaction runs and is over: active in between, no ask.
         self.assertEqual(run, ["ready", *turn, "active", "idle", *turn])
+
+    def test_hs_111_runs_of_gemini_cli(self):
+        self.assertEqual(self.told("gemini", "gemini-cli.headless"), ["ready", "active", "idle", "ended"])
+        asked = self.told("gemini", "gemini-cli.interactive-question-clear")
+        self.assertEqual(asked[-5:], ["active", "active:question", "active", "idle", "ended"])
+
+    def test_hs_111_runs_of_opencode(self):
+        asked = ["ready", "active", "active:permission", "active", "idle"]
+        self.assertEqual(self.told("opencode", "opencode.permission"), asked)
 
     def test_hs_111_runs_of_codex(self):
         self.assertEqual(self.told("codex", "codex.headless"), ["ready", "active", "idle", "ended"])

@@ -107,9 +107,9 @@ impl Harness {
         self.adapter().names[0]
     }
 
-    /// What the harness's program may be called: the last part of the executable's path, or of the script's where an
-    /// interpreter runs it, as a process's name or its first two arguments show it. None of these names is an
-    /// interpreter's own.
+    /// What the harness's program may be called: the last part of the executable's path, as a process's name or first
+    /// argument shows it; or, where an interpreter runs a script, the last part of the script's path, which is the
+    /// first argument behind the interpreter's own options. None of these names is an interpreter's.
     #[must_use]
     pub fn executables(self) -> &'static [&'static str] {
         self.adapter().executables
