@@ -10,6 +10,7 @@ use gallivant_core::harness_state::{
 use gallivant_core::testing::{Fault, OperationKind, Simulation, TestHost, TestHostOptions, simulated_host};
 use gallivant_core::{Code, Host};
 
+use crate::allocations::allocations;
 use crate::support::{in_forked_child, line};
 
 /// A root on the real disk, under the machine's own clock: file times and the wall clock have to agree.
@@ -291,6 +292,27 @@ fn hs_92_an_unchanged_fleet_is_read_by_stat_alone() {
     // Four records; the root, `host`, `empty` and the four agents' own directories.
     assert_eq!((stats, operations.len() - stats), (4 + 7, 1), "{operations:?}");
     assert!(operations[0].starts_with("open "), "{operations:?}");
+}
+
+#[test]
+fn hs_92_an_unchanged_entry_costs_no_allocation() {
+    let ground = Ground::new();
+    let host = Host::system();
+    let fleet =
+        Fleet::open(ground.root(), &FleetOptions::default(), &Options::default(), &host).expect("opens");
+    let per_read = |agents: u32| {
+        (0..agents).for_each(|agent| ground.publish(&format!("agent-{agent}"), "active"));
+        ground.settle();
+        read(&fleet);
+        read(&fleet);
+        let mut live = 0;
+        let made = allocations(|| {
+            fleet.for_each(FleetProbe::None, |entry| live += u32::from(entry.derived.state.is_live()));
+        });
+        assert_eq!(live, agents);
+        made
+    };
+    assert_eq!(per_read(2), per_read(200), "what a read allocates does not depend on the number of entries");
 }
 
 #[test]
