@@ -420,6 +420,35 @@ fn hs_92_a_root_that_cannot_be_opened_now_makes_nothing_absent() {
 }
 
 #[test]
+fn hs_92_whatever_operation_fails_the_next_read_is_whole() {
+    let prepare = || {
+        let (host, simulation) = simulated(&["a", "b/c", "d"]);
+        simulation.clock.advance(Duration::from_secs(3));
+        let fleet = simulated_fleet(&host, &FleetOptions::default());
+        (simulation, fleet)
+    };
+    let whole = ["a active", "b/c active", "d active"];
+    let (simulation, fleet) = prepare();
+    assert_eq!((read(&fleet).len(), read(&fleet).len()), (3, 3));
+    let operations = simulation.files.last_number();
+    assert!(operations > 15, "{:?}", simulation.files.trace());
+    for errno in ["EIO", "EMFILE", "EACCES"] {
+        for number in 1..=operations {
+            let (simulation, fleet) = prepare();
+            let fault = format!(r#"[{{"at":{number},"do":"error","errno":"{errno}"}}]"#);
+            simulation.files.set_faults(Fault::parse_list(&fault).expect("faults"));
+            let mut views = [fleet.read(FleetProbe::None), fleet.read(FleetProbe::None)].into_iter();
+            // Nothing is missing without a word.
+            assert!(
+                views.all(|view| view.entries.len() == 3 || !view.left_out.is_empty()),
+                "{number} {errno}"
+            );
+            assert_eq!(read(&fleet), whole, "{number} {errno}: {:?}", simulation.files.trace());
+        }
+    }
+}
+
+#[test]
 fn hs_92_a_change_in_the_tick_of_the_last_read_is_not_missed() {
     let (host, simulation) = simulated(&["a"]);
     let fleet = simulated_fleet(&host, &FleetOptions::default());
