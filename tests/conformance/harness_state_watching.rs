@@ -8,10 +8,10 @@ use gallivant_core::harness_state::{
 };
 use gallivant_core::testing::simulated_host;
 
-use crate::harness_state_fleet::Ground;
 use crate::harness_state_watch::{
     LONG, QUIET, fleet, fleet_with, is_quiet, session, told, told_at_last, watching, words,
 };
+use crate::support::ground::Ground;
 use crate::support::{in_forked_child, line};
 
 fn is_readable(watch: &Watch, wait: Duration) -> bool {
