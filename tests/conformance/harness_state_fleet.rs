@@ -1,79 +1,18 @@
 //! Of section G: fleets (HS-92).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use gallivant_core::harness_state::{
     Fleet, FleetOptions, FleetProbe, FleetView, NewSession, Options, Session, State, UnknownReason,
     read_fleet,
 };
-use gallivant_core::testing::{Fault, OperationKind, Simulation, TestHost, TestHostOptions, simulated_host};
+use gallivant_core::testing::{Fault, OperationKind, Simulation, simulated_host};
 use gallivant_core::{Code, Host};
 
+use crate::allocations::allocations;
+use crate::support::ground::Ground;
 use crate::support::{in_forked_child, line};
-
-/// A root on the real disk, under the machine's own clock: file times and the wall clock have to agree.
-pub(crate) struct Ground {
-    directory: tempfile::TempDir,
-    pub(crate) machine: TestHost,
-}
-
-impl Ground {
-    pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let machine = TestHost::new(TestHostOptions::default()).expect("a host");
-        Ground { directory, machine }
-    }
-
-    pub(crate) fn root(&self) -> PathBuf {
-        self.directory.path().join("fleet")
-    }
-
-    pub(crate) fn path(&self, path: &str) -> PathBuf {
-        self.root().join(path)
-    }
-
-    /// A path outside the fleet.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    pub(crate) fn host(&self) -> &Host {
-        self.machine.host()
-    }
-
-    /// Puts a record there as writers do: staged, then renamed.
-    pub(crate) fn publish(&self, agent: &str, state: &str) {
-        self.publish_in(&self.path(agent), state);
-    }
-
-    /// The same in any directory.
-    pub(crate) fn publish_in(&self, directory: &Path, state: &str) {
-        let now = self.host().clock.wall_ms().to_string();
-        let line = line(&[("state", &format!("\"{state}\"")), ("sinceMs", &now), ("writtenAtMs", &now)]);
-        std::fs::create_dir_all(directory).expect("the agent's directory");
-        std::fs::write(directory.join(".harness-state.tmp-1"), line).expect("staged");
-        std::fs::rename(directory.join(".harness-state.tmp-1"), directory.join("harness-state"))
-            .expect("published");
-    }
-
-    pub(crate) fn fleet(&self) -> Fleet {
-        Fleet::open(self.root(), &FleetOptions::default(), &Options::default(), self.host()).expect("opens")
-    }
-
-    /// Waits until nothing that was written so far counts as young.
-    fn settle(&self) {
-        self.host().clock.sleep(Duration::from_millis(60));
-    }
-
-    /// The kinds and names of the operations that this makes.
-    fn operations(&self, action: impl FnOnce()) -> Vec<String> {
-        let before = self.machine.operations().len();
-        action();
-        let made = self.machine.operations().split_off(before);
-        made.iter().map(|line| line.split_once(": ").expect("a line of the trace").1.to_owned()).collect()
-    }
-}
 
 fn words(view: &FleetView) -> Vec<String> {
     let word = |entry: &gallivant_core::harness_state::FleetEntry| {
@@ -294,6 +233,27 @@ fn hs_92_an_unchanged_fleet_is_read_by_stat_alone() {
 }
 
 #[test]
+fn hs_92_an_unchanged_entry_costs_no_allocation() {
+    let ground = Ground::new();
+    let host = Host::system();
+    let fleet =
+        Fleet::open(ground.root(), &FleetOptions::default(), &Options::default(), &host).expect("opens");
+    let per_read = |agents: u32| {
+        (0..agents).for_each(|agent| ground.publish(&format!("agent-{agent}"), "active"));
+        ground.settle();
+        read(&fleet);
+        read(&fleet);
+        let mut live = 0;
+        let made = allocations(|| {
+            fleet.for_each(FleetProbe::None, |entry| live += u32::from(entry.derived.state.is_live()));
+        });
+        assert_eq!(live, agents);
+        made
+    };
+    assert_eq!(per_read(2), per_read(200), "what a read allocates does not depend on the number of entries");
+}
+
+#[test]
 fn hs_92_of_a_large_fleet_each_record_and_a_part_of_the_directories_is_asked() {
     let agents: Vec<String> = (0..1100).map(|number| format!("{number:04}")).collect();
     let (host, simulation) = simulated(&agents.iter().map(String::as_str).collect::<Vec<_>>());
@@ -395,6 +355,35 @@ fn hs_92_a_root_that_cannot_be_opened_now_makes_nothing_absent() {
         .expect("faults");
     let view = ground.fleet().read(FleetProbe::None);
     assert_eq!((view.entries.len(), view.left_out.unreadable), (0, 1));
+}
+
+#[test]
+fn hs_92_whatever_operation_fails_the_next_read_is_whole() {
+    let prepare = || {
+        let (host, simulation) = simulated(&["a", "b/c", "d"]);
+        simulation.clock.advance(Duration::from_secs(3));
+        let fleet = simulated_fleet(&host, &FleetOptions::default());
+        (simulation, fleet)
+    };
+    let whole = ["a active", "b/c active", "d active"];
+    let (simulation, fleet) = prepare();
+    assert_eq!((read(&fleet).len(), read(&fleet).len()), (3, 3));
+    let operations = simulation.files.last_number();
+    assert!(operations > 15, "{:?}", simulation.files.trace());
+    for errno in ["EIO", "EMFILE", "EACCES"] {
+        for number in 1..=operations {
+            let (simulation, fleet) = prepare();
+            let fault = format!(r#"[{{"at":{number},"do":"error","errno":"{errno}"}}]"#);
+            simulation.files.set_faults(Fault::parse_list(&fault).expect("faults"));
+            let mut views = [fleet.read(FleetProbe::None), fleet.read(FleetProbe::None)].into_iter();
+            // Nothing is missing without a word.
+            assert!(
+                views.all(|view| view.entries.len() == 3 || !view.left_out.is_empty()),
+                "{number} {errno}"
+            );
+            assert_eq!(read(&fleet), whole, "{number} {errno}: {:?}", simulation.files.trace());
+        }
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use gallivant_core::process::Liveness;
 use gallivant_core::testing::simulated_host;
 use gallivant_core::{Code, Host};
 
-use crate::harness_state_fleet::Ground;
+use crate::support::ground::Ground;
 use crate::support::line;
 
 /// Longer than any wait that ends; a test that needs it has failed.

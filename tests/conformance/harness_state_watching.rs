@@ -8,10 +8,10 @@ use gallivant_core::harness_state::{
 };
 use gallivant_core::testing::simulated_host;
 
-use crate::harness_state_fleet::Ground;
 use crate::harness_state_watch::{
     LONG, QUIET, fleet, fleet_with, is_quiet, session, told, told_at_last, watching, words,
 };
+use crate::support::ground::Ground;
 use crate::support::{in_forked_child, line};
 
 fn is_readable(watch: &Watch, wait: Duration) -> bool {
@@ -149,6 +149,42 @@ fn hs_93_what_could_not_be_read_for_a_moment_is_read_again() {
     ground.publish("a", "idle");
     assert_eq!(told(&mut watch), [". unreadable-record"]);
     assert_eq!(told(&mut watch), [". idle"]);
+}
+
+#[test]
+fn hs_93_whatever_operation_fails_nothing_is_missed_for_longer_than_an_interval() {
+    let ground = Ground::new();
+    let options = WatchOptions { poll_interval: Duration::from_millis(10), ..WatchOptions::default() };
+    let watch_fleet = || fleet_with(&ground, FleetProbe::None, &options);
+    let watch_record = || watching(&ground, "host/a", WatchProbe::None, &options, ground.host());
+    type Watched<'a> = (&'a dyn Fn() -> Watch, &'static str);
+    let watched: [Watched<'_>; 2] = [(&watch_fleet, "host/a"), (&watch_record, ".")];
+    for (open, agent) in watched {
+        ground.publish("host/a", "active");
+        let before = ground.machine.operations().len();
+        let mut watch = open();
+        told(&mut watch);
+        ground.publish("host/a", "idle");
+        told_at_last(&mut watch, &format!("{agent} idle"));
+        let operations = ground.machine.operations().len() - before;
+        assert!(operations > 15);
+        for number in 1..=operations {
+            ground.publish("host/a", "active");
+            let at = ground.machine.operations().len() + number;
+            let fault = format!(r#"[{{"at":{at},"do":"error","errno":"EMFILE"}}]"#);
+            ground.machine.set_faults(&fault).expect("faults");
+            let mut watch = open();
+            told_at_last(&mut watch, &format!("{agent} active"));
+            ground.publish("host/a", "idle");
+            told_at_last(&mut watch, &format!("{agent} idle"));
+            while watch.next(Some(Duration::from_millis(25))).expect("no error").is_some() {}
+            // The directories above are watched as well, whatever failed.
+            std::fs::rename(ground.root(), ground.beside("away")).expect("moved");
+            told_at_last(&mut watch, &format!("{agent} -"));
+            std::fs::rename(ground.beside("away"), ground.root()).expect("moved");
+            told_at_last(&mut watch, &format!("{agent} idle"));
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,8 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at disk and processes itself")]
 
+#[path = "../support/allocations.rs"]
+mod allocations;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -1,6 +1,8 @@
 //! What the tests share: a seat in a temporary directory under a clock that the test sets.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod ground;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 

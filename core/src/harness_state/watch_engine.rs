@@ -17,7 +17,7 @@ use super::probe::{LeaseProbe, Probe, ask_within_budget};
 use super::reader::Reader;
 use super::seat::RECORD;
 use super::watch::{Change, Noticing, SeatChange, WatchOptions, WatchProbe};
-use super::watch_places::{Places, Signs};
+use super::watch_places::{Places, Signs, is_gone};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::process::Liveness;
@@ -186,13 +186,16 @@ impl Engine {
                     // It may have become another while nobody was told.
                     *place = locate(&self.host, reader.path());
                 } else if polls {
+                    if places.lack_above() {
+                        places.watch_above(notifier, &self.host, &place.0);
+                    }
                     places.retry(notifier, &place.0);
                 }
                 *is_link = stands_for_a_link(&self.host, place);
                 seats.insert(".".to_owned());
             }
             Target::Fleet { root, bounds, tree, .. } => {
-                if signs.root {
+                if signs.root || (polls && places.lack_above()) {
                     places.watch_above(notifier, &self.host, root);
                 }
                 if polls {
@@ -339,16 +342,18 @@ struct Found {
 
 /// The directory in which a record is, and its name there: as a reader finds it.
 pub(super) fn locate(host: &Host, path: &Path) -> (PathBuf, String) {
-    let is_directory = host.files.open_to_read(path).is_ok();
+    let opened = host.files.open_to_read(path);
+    let is_no_directory = opened.is_err_and(|error| is_gone(&error));
     match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
-        (Some(parent), Some(name)) if !is_directory => (parent.to_path_buf(), name.to_owned()),
+        (Some(parent), Some(name)) if is_no_directory => (parent.to_path_buf(), name.to_owned()),
         _ => (path.to_path_buf(), RECORD.to_owned()),
     }
 }
 
 fn stands_for_a_link(host: &Host, (directory, name): &(PathBuf, String)) -> bool {
     let found = host.files.open_to_read(directory).and_then(|directory| directory.metadata(name));
-    found.is_ok_and(|found| found.file_type == FileType::Link)
+    // What cannot be told now is looked at until it can.
+    found.map_or_else(|error| !is_gone(&error), |found| found.file_type == FileType::Link)
 }
 
 fn failed(error: io::Error) -> Error {

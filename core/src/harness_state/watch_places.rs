@@ -189,6 +189,11 @@ impl Places {
         }
     }
 
+    /// Whether what leads to the root is not watched as it should be.
+    pub(super) fn lack_above(&self) -> bool {
+        self.failed.contains_key(ABOVE)
+    }
+
     /// Watches what leads to the root.
     pub(super) fn watch_above(&mut self, notifier: &mut dyn Notifier, host: &Host, root: &Path) {
         let above: Vec<(WatchId, Role)> = self
@@ -205,30 +210,36 @@ impl Places {
         for component in root.components() {
             let name = component.as_os_str();
             if !directory.as_os_str().is_empty() {
-                // What cannot be watched for being moved cannot be listed by this user; then it is not noticed.
-                if let Ok(id) = notifier.watch(&directory, Interest::Itself) {
-                    self.roles.entry(id).or_default().push(Role::Above(None));
+                match notifier.watch(&directory, Interest::Itself) {
+                    Ok(id) => self.roles.entry(id).or_default().push(Role::Above(None)),
+                    // What its user may not list is not watched for being moved, and nor is another file system above
+                    // the root's.
+                    Err(error) if why(&error) == Noticing::PolledUnsupported => {}
+                    Err(error) => self.fail_above(&error),
                 }
-                let leads_on =
-                    |host: &Host| matches!(next(host, &directory, name), Some(FileType::Directory));
-                if !leads_on(host) {
+                if !matches!(next(host, &directory, name), Ok(FileType::Directory)) {
                     match notifier.watch(&directory, Interest::NamesThroughLink) {
                         Ok(id) => {
                             self.roles.entry(id).or_default().push(Role::Above(Some(name.to_owned())));
                         }
                         Err(error) if is_gone(&error) => {}
-                        Err(error) => {
-                            self.failed.insert(ABOVE.to_owned(), why(&error));
-                        }
+                        Err(error) => self.fail_above(&error),
                     }
                     // It may have come before it was watched for.
-                    if !leads_on(host) && next(host, &directory, name) != Some(FileType::Link) {
-                        break;
+                    match next(host, &directory, name) {
+                        Ok(FileType::Directory | FileType::Link) => {}
+                        Ok(_) => break,
+                        Err(error) if is_gone(&error) => break,
+                        Err(error) => self.fail_above(&error),
                     }
                 }
             }
             directory.push(name);
         }
+    }
+
+    fn fail_above(&mut self, error: &io::Error) {
+        self.failed.insert(ABOVE.to_owned(), why(error));
     }
 
     fn drop_role(&mut self, notifier: &mut dyn Notifier, id: WatchId, role: &Role) {
@@ -241,13 +252,14 @@ impl Places {
     }
 }
 
-/// What stands at a name above the root; none where nothing does, or nothing can be seen.
-fn next(host: &Host, directory: &Path, name: &OsStr) -> Option<FileType> {
-    let directory = host.files.open_to_read(directory).ok()?;
-    directory.metadata(name.to_str()?).ok().map(|found| found.file_type)
+/// What stands at a name above the root. A name that is not UTF-8 is taken for a directory's: the root may be below.
+fn next(host: &Host, directory: &Path, name: &OsStr) -> io::Result<FileType> {
+    let Some(name) = name.to_str() else { return Ok(FileType::Directory) };
+    Ok(host.files.open_to_read(directory)?.metadata(name)?.file_type)
 }
 
-fn is_gone(error: &io::Error) -> bool {
+/// Whether nothing stands there, or nothing that could be entered.
+pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
         || error.raw_os_error() == Some(libc::ELOOP)
 }
