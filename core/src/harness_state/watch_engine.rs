@@ -230,7 +230,10 @@ impl Engine {
             if let Some(at) = told.and_then(|told| told.derived.valid_until_ms) {
                 self.due.remove(&(at, path.clone()));
             }
-            let is_another = told.map(|told| &told.derived) != derived.as_ref();
+            let is_another = match (told, &derived) {
+                (Some(told), Some(derived)) => !told.derived.concludes_the_same(derived),
+                (told, derived) => told.is_some() != derived.is_some(),
+            };
             if let Some(at) = derived.as_ref().and_then(|derived| derived.valid_until_ms) {
                 self.due.insert((at, path.clone()));
             }
