@@ -49,6 +49,7 @@ mod watch;
 mod watch_engine;
 mod watch_places;
 mod writer;
+mod writer_memory;
 
 pub use claim::{Claim, Claimant, claim, claim_wrapperless};
 pub use codec::{MAX_RECORD_BYTES, Salvage, decode, encode, encode_keeping_unknown, salvage};
