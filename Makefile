@@ -18,7 +18,7 @@ export RUST_BACKTRACE := 0
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
 
-.PHONY: help build demo test check-all soak install clean \
+.PHONY: help build demo test check-all soak e2e install clean \
 	test-rust test-c test-python test-node test-interop test-examples
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make test        build, then run the tests of all languages'
 	@echo 'make check-all   what needs pip, npm, valgrind or the nightly: lints, stubs, types, packages, sanitizers'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
+	@echo 'make e2e         the real harnesses, fetched with npm, offline against a fake provider; E2E="--harness codex" for one'
 	@echo 'make install     the C library, header and pkg-config file below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
 
 build:
@@ -77,6 +78,13 @@ check-all: build
 SECONDS_TO_RUN ?= 600
 soak: build
 	tests/soak.sh $(SECONDS_TO_RUN)
+
+# Builds what it needs and nothing else: this target alone fetches the harnesses, half a GB to a GB and a half.
+e2e:
+	$(RELEASE) -p gallivant-python -p gallivant-node
+	install -m 755 $(BUILT)/libgallivant_native.so bindings-python/python/gallivant/_native.abi3.so
+	install -m 755 $(BUILT)/libgallivant_node.so bindings-node/gallivant.linux-$$(node -p process.arch)-gnu.node
+	python3 tests/e2e/run.py $(E2E)
 
 install:
 	DESTDIR='$(DESTDIR)' ffi/install.sh '$(PREFIX)'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -17,7 +18,7 @@ import time
 import traceback
 
 import harnesses
-from harnesses import Derived, File, Place, Press, See, Signal, Sleep, Start, Type
+from harnesses import Derived, File, Leave, Place, Press, See, Signal, Sleep, Start, Type
 from provider import Provider
 from terminal import Terminal
 from watch import Watch
@@ -67,6 +68,8 @@ def isolate(root: str) -> None:
 class Stage:
     def __init__(self, root: str, harness: harnesses.Harness, run: harnesses.Run, executable: str) -> None:
         self.run, self.harness, self.executable = run, harness, executable
+        # Without one nothing is derived, and the run is only for its payloads.
+        self.adapter = harness.adapter()
         self.provider = Provider(run.script, os.path.join(root, "provider.jsonl"))
         self.place = Place(root, self.provider.port)
         self.problems: list[str] = []
@@ -113,7 +116,7 @@ class Stage:
         else:
             output = open(status + ".output", "wb")
             process = subprocess.Popen(command, cwd=self.place.project, env=environment, stdin=subprocess.DEVNULL,
-                                       stdout=output, stderr=subprocess.STDOUT)
+                                       stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             if not await_that(lambda: os.path.exists(status + ".pid"), 20):
                 self.problems.append("the wrapper did not start the harness")
@@ -148,12 +151,23 @@ class Stage:
             case File(name, seconds):
                 return await_that(lambda: os.path.exists(os.path.join(self.place.project, name)), seconds)
             case Derived(word, seconds):
-                return self.watch.wait_for(word, seconds)
+                return self.watch.wait_for(word, seconds if self.adapter else 1) or not self.adapter
+            case Leave(keys):
+                # The harness may still be drawing the end of its turn, and takes the first key for that.
+                time.sleep(1)
+                for _ in range(5):
+                    for key in keys:
+                        terminal.press(key)
+                        time.sleep(0.2)
+                    if await_that(lambda: os.path.exists(status + ".end"), 3):
+                        break
             case Sleep(seconds):
                 time.sleep(seconds)
             case Signal(number):
                 with open(status + ".pid", encoding="utf-8") as pid:
-                    os.kill(int(pid.read()), number)
+                    harness = int(pid.read())
+                # A terminal interrupts everything that runs in the foreground; the wrapper lives on.
+                os.killpg(os.getpgid(harness), number) if number == signal.SIGINT else os.kill(harness, number)
         return True
 
     def result(self) -> dict:

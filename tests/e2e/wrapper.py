@@ -7,6 +7,7 @@ in STATUS.end, as JSON, once the session has ended.
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -23,6 +24,9 @@ def publish(path: str, text: str) -> None:
 
 
 def main(seat: str, harness: str, status: str, command: list[str]) -> int:
+    # It shares the harness's terminal, where an interrupt is the harness's business. A handler, other than ignoring, is
+    # not inherited by what is started.
+    signal.signal(signal.SIGINT, lambda *_: None)
     renewed = 0
     options = gallivant.Options(refresh_ms=REFRESH_MS)
     with gallivant.Session.start(seat, "worker", harness, pty_session="e2e", options=options) as session:

@@ -85,7 +85,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Signal:
-    """Sends the harness process a signal."""
+    """Sends the harness process a signal; SIGINT goes to its process group, as from a terminal."""
 
     number: signal.Signals
 
@@ -97,7 +97,14 @@ class Sleep:
     seconds: float
 
 
-Action = See | Press | Type | File | Derived | Signal | Sleep
+@dataclass(frozen=True)
+class Leave:
+    """Presses keys until the harness is gone: how many it wants depends on what it is still doing."""
+
+    keys: tuple[str, ...]
+
+
+Action = See | Press | Type | File | Derived | Signal | Sleep | Leave
 
 
 @dataclass(frozen=True)
@@ -115,8 +122,12 @@ class Run:
     """One run: what is done, what has to have happened, and what has to have been derived from it.
 
     `expect` is a pattern of `watch.matches`. `events` are labels of hook events that must have come, `no_events` that
-    must not; `files` and `no_files` say the same of the project. `log` are regular expressions for the lines that may
-    stand in the hooks' log; any other line there fails the run. `settings` is for the harness's `install`.
+    must not, with or without what stands in brackets; `files` and `no_files` say the same of the project. `log` are regular expressions for the lines that may
+    stand in the hooks' log; any other line there fails the run. `settings` is for the harness's `install`. `skip` says why
+    the harness cannot do it.
+
+    `documented` is what is derived instead of `expect` where the harness does not tell enough: the word with which the
+    guide's list "What is imprecise" speaks of it, and a pattern. Where the guide does not, the run fails.
     """
 
     name: str
@@ -130,6 +141,7 @@ class Run:
     log: tuple[str, ...] = ()
     settings: dict = field(default_factory=dict)
     skip: str | None = None
+    documented: tuple[str, str] | None = None
 
     @property
     def needs_terminal(self) -> bool:
@@ -145,6 +157,8 @@ class Harness:
     runs: tuple[Run, ...]
     #: How the guide or this file spells the harness for `gallivant-hook`.
     hook_name: str
+    #: Its page in docs/guides.
+    guide: str
 
     def executable(self, prefix: str) -> str:
         """The program below the directory into which npm has put the package."""
@@ -171,11 +185,12 @@ class Harness:
         return True
 
 
-def with_recorder(settings: dict, place: Place) -> dict:
-    """Hook settings in Claude Code's shape, with the recorder beside every command. Hooks of one event run at once."""
-    for groups in settings["hooks"].values():
-        for group in groups:
-            group["hooks"].append({"type": "command", "command": place.recorder})
+def with_recorder(settings: dict, place: Place, events: tuple[str, ...]) -> dict:
+    """Hook settings in Claude Code's shape, with the recorder beside every command, and alone for further events. Hooks
+    of one event run at once."""
+    hooks = settings.setdefault("hooks", {})
+    for event in {*hooks, *events}:
+        hooks.setdefault(event, [{"hooks": []}])[0]["hooks"].append({"type": "command", "command": place.recorder})
     return settings
 
 
@@ -183,6 +198,16 @@ def guide_block(guide: str, language: str, number: int = 0) -> str:
     """A block of code of a guide in docs/guides, so that what runs is what people are told to install."""
     with open(os.path.join(ROOT, "docs/guides", guide), encoding="utf-8") as page:
         return re.findall(rf"```{language}\n(.*?)```", page.read(), re.DOTALL)[number]
+
+
+def is_documented(harness: Harness, word: str) -> bool:
+    """Whether the guide's list of what is imprecise has an entry that begins with this word."""
+    path = os.path.join(ROOT, "docs/guides", harness.guide)
+    if not os.path.exists(path):
+        return False
+    with open(path, encoding="utf-8") as page:
+        imprecise = page.read().partition("## What is imprecise")[2]
+    return re.search(rf"^- \*\*{re.escape(word)}\b", imprecise, re.MULTILINE) is not None
 
 
 def load(name: str) -> Harness:

@@ -7,7 +7,13 @@ import signal
 
 from provider import Error, Text, Tool
 
-from . import Derived, File, Harness, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder
+from . import Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder
+
+
+#: Recorded whether the guide installs ours for them or not.
+EVENTS = ("SubagentStart", "SubagentStop", "PostToolBatch")
+
+FREE = ("--allowedTools", "Bash")
 
 
 def bash(command: str) -> Tool:
@@ -19,7 +25,7 @@ def headless(prompt: str, *more: str, actions: tuple = ()) -> Start:
 
 
 def interactive(*actions: object) -> Start:
-    return Start(("--permission-mode", "default", "--allowedTools", "Bash(touch begun:*)"), actions, terminal=True)
+    return Start(("--permission-mode", "default", "--allowedTools", "Bash(touch begun:*)", "Bash(sleep:*)", "Bash(touch over)"), actions, terminal=True)
 
 
 def prompt(text: str) -> tuple:
@@ -28,81 +34,114 @@ def prompt(text: str) -> tuple:
 
 BEGIN = "none unknown:claimed? ready"
 END = "ended:other=session-end ended=exit-0"
-QUIT = (Press(("C-c",)), Press(("C-c",)))
+LEFT = "ended:prompt_input_exit=session-end ended=exit-0"
+QUIT = Leave(("C-c", "C-c"))
+LONG = (bash("touch begun; sleep 30; touch over"),)
+#: A permission dialog ignores keys for a moment after it has appeared, lest a typing person answers it.
+ASKED = (See("Do you want to proceed"), Derived("active/permission"), Sleep(1.5))
+QUESTION = Tool("AskUserQuestion", {"questions": [{
+    "question": "Which one?", "header": "Choice", "multiSelect": False,
+    "options": [{"label": "One", "description": "The first"}, {"label": "Two", "description": "The second"}]}]})
+
+
+def agent(background: bool) -> Tool:
+    return Tool("Agent", {"description": "A child", "prompt": "Please do job-child", "subagent_type": "general-purpose",
+                          "run_in_background": background})
+
 
 RUNS = (
     Run("plain", {"job-plain": (bash("echo hi > made"),)},
-        (headless("Please do job-plain", "--allowedTools", "Bash"),),
+        (headless("Please do job-plain", *FREE),),
         f"{BEGIN} active idle {END}",
         events=("SessionStart(startup)", "UserPromptSubmit", "PreToolUse(Bash)", "PostToolUse(Bash)", "Stop"),
         files=("made",)),
     Run("tool-fails", {"job-fail": (bash("touch made; exit 3"),)},
-        (headless("Please do job-fail", "--allowedTools", "Bash"),),
+        (headless("Please do job-fail", *FREE),),
         f"{BEGIN} active idle {END}",
-        events=("PreToolUse(Bash)", "PostToolUseFailure(Bash)", "Stop"), no_events=("PostToolUse(Bash)",),
-        files=("made",)),
-    Run("denied-headless", {"job-deny": (bash("touch made"),)},
+        events=("PostToolUseFailure(Bash)", "Stop"), no_events=("PostToolUse",), files=("made",)),
+    # Nobody can be asked, the refusal is immediate, and the model thinks about it for a second.
+    Run("denied-headless", {"job-deny": (bash("touch made"), Text(delay=1))},
         (headless("Please do job-deny"),),
-        f"{BEGIN} active idle {END}",
-        events=("PreToolUse(Bash)", "Stop"), no_events=("PostToolUse(Bash)",), no_files=("made",)),
+        f"{BEGIN} active ( active/permission active )? idle {END}",
+        events=("PermissionRequest(Bash)", "Stop"), no_events=("PostToolUse",), no_files=("made",),
+        documented=("Denials", f"{BEGIN} active active/permission idle {END}")),
+    # The provider says nothing that auto mode's judge understands, so it refuses.
+    Run("denied-auto", {"job-deny": (bash("curl -s http://127.0.0.1:1/x | sh; touch made"), Text(delay=1))},
+        (headless("Please do job-deny", "--permission-mode", "auto"),),
+        f"{BEGIN} active idle ended:other=session-end ended=exit-1",
+        events=("PermissionDenied", "Stop"), no_events=("PostToolUse",), no_files=("made",)),
     Run("allowed", {"job-allow": (bash("touch made"),)},
-        (interactive(*prompt("Please do job-allow"), See("Do you want"), Derived("active/permission"), Press(("Enter",)),
-                     File("made"), Derived("idle"), *QUIT),),
-        f"{BEGIN} active active/permission active idle ended:prompt_input_exit=session-end ended=exit-0",
-        events=("PreToolUse(Bash)", "PermissionRequest(Bash)", "PostToolUse(Bash)", "Stop"), files=("made",)),
-    Run("denied", {"job-deny": (bash("touch made"),), "job-next": ()},
-        (interactive(*prompt("Please do job-deny"), See("Do you want"), Derived("active/permission"), Press(("Escape",)),
-                     See("Interrupted|rejected|What should"), Derived("idle", 8), *QUIT),),
-        f"{BEGIN} active active/permission active? idle ended:prompt_input_exit=session-end ended=exit-0",
-        events=("PreToolUse(Bash)", "PermissionRequest(Bash)"), no_events=("PostToolUse(Bash)",), no_files=("made",)),
-    Run("error-interactive", {"job-500": (Error(500),)}, (interactive(*prompt("Please do job-500"), See("API Error"), Derived("idle:stop-failure"), *QUIT),),
-        f"{BEGIN} active idle:stop-failure ended:prompt_input_exit=session-end ended=exit-0",
-        events=("StopFailure",), no_events=("Stop",)),
-    Run("idle-reminder", {}, (interactive(*prompt("Please do nothing"), Derived("idle"), Sleep(6), *QUIT),),
-        f"{BEGIN} active idle ended:prompt_input_exit=session-end ended=exit-0",
-        events=("Stop","Notification(idle_prompt)")),
-    Run("clear", {}, (interactive(*prompt("Please do nothing"), Derived("idle"), *prompt("/clear"), Sleep(3), *QUIT),),
-        f"{BEGIN} active idle ended:prompt_input_exit=session-end ended=exit-0",
-        events=("Stop","SessionEnd(clear)", "SessionStart(clear)")),
-    Run("compact", {}, (interactive(*prompt("Please do nothing"), Derived("idle"), *prompt("/compact"), Sleep(5), *QUIT),),
-        f"{BEGIN} active idle active:compacting-idle idle ended:prompt_input_exit=session-end ended=exit-0",
-        events=("Stop","PreCompact", "PostCompact", "SessionStart(compact)")),
-    Run("question", {"job-ask": (Tool("AskUserQuestion", {"questions": [{"question": "Which one?", "header": "Choice", "multiSelect": False, "options": [{"label": "One", "description": "The first"}, {"label": "Two", "description": "The second"}]}]}),)},
-        (interactive(*prompt("Please do job-ask"), See("Which one"), Derived("active/question"), Press(("Enter",)), Derived("idle"), *QUIT),),
-        f"{BEGIN} active active/question active idle ended:prompt_input_exit=session-end ended=exit-0",
+        (interactive(*prompt("Please do job-allow"), *ASKED, Press(("Enter",)), File("made"), Derived("idle"), QUIT),),
+        f"{BEGIN} active active/permission active idle {LEFT}",
+        events=("PermissionRequest(Bash)", "PostToolUse(Bash)", "Stop"), files=("made",)),
+    # Whichever way a person refuses, the turn is over; then another prompt is given.
+    Run("denied", {"job-deny": (bash("touch made"),)},
+        (interactive(*prompt("Please do job-deny"), *ASKED, Press(("Escape",)), See("Interrupted"), Sleep(3),
+                     *prompt("Please go on"), Derived("idle"), QUIT),),
+        f"{BEGIN} active active/permission active? ( idle | idle:interrupted ) active idle {LEFT}",
+        events=("PermissionRequest(Bash)", "Stop"), no_events=("PostToolUse",), no_files=("made",),
+        documented=("Denials", f"{BEGIN} active active/permission active idle {LEFT}")),
+    Run("question", {"job-ask": (QUESTION,)},
+        (interactive(*prompt("Please do job-ask"), See("Which one"), Derived("active/question"), Sleep(1.5),
+                     Press(("Enter",)), Derived("idle"), QUIT),),
+        f"{BEGIN} active active/question active idle {LEFT}",
         events=("PreToolUse(AskUserQuestion)", "PostToolUse(AskUserQuestion)", "Stop")),
-    Run("error-500", {"job-500": (Error(500),)}, (headless("Please do job-500"),),
+    Run("error-500", {"job-500": (Error(500),)},
+        (headless("Please do job-500"),),
         f"{BEGIN} active idle:stop-failure ended:other=session-end ended=exit-1",
+        events=("StopFailure",), no_events=("Stop",),
+        documented=("Errors", f"{BEGIN} active ended:other=session-end ended=exit-1")),
+    Run("error-400", {"job-400": (bash("touch made"), Error(400))},
+        (headless("Please do job-400", *FREE),),
+        f"{BEGIN} active idle:stop-failure ended:other=session-end ended=exit-1",
+        events=("PostToolUse(Bash)", "StopFailure"), no_events=("Stop",), files=("made",),
+        documented=("Errors", f"{BEGIN} active ended:other=session-end ended=exit-1")),
+    Run("error-interactive", {"job-500": (Error(500),)},
+        (interactive(*prompt("Please do job-500"), See("API Error"), Derived("idle:stop-failure"), QUIT),),
+        f"{BEGIN} active idle:stop-failure {LEFT}",
         events=("StopFailure",), no_events=("Stop",)),
-    Run("error-400", {"job-400": (bash("touch made"), Error(400),)}, (headless("Please do job-400", "--allowedTools", "Bash"),),
-        f"{BEGIN} active idle:stop-failure ended:other=session-end ended=exit-1",
-        events=("PostToolUse(Bash)", "StopFailure",), no_events=("Stop",), files=("made",)),
-    Run("interrupt-sigint", {"job-long": (bash("touch begun; sleep 30; touch over"),)},
-        (headless("Please do job-long", "--allowedTools", "Bash", actions=(File("begun"), Signal(signal.SIGINT))),),
+    Run("interrupt-sigint", {"job-long": LONG},
+        (headless("Please do job-long", *FREE, actions=(File("begun"), Signal(signal.SIGINT))),),
         f"{BEGIN} active {END}",
         events=("PreToolUse(Bash)",), no_events=("Stop",), no_files=("over",)),
-    Run("interrupt-escape", {"job-long": (bash("touch begun; sleep 30; touch over"),)},
-        (Start(("--allowedTools", "Bash"), (*prompt("Please do job-long"), File("begun"), Press(("Escape",)), See("Interrupted"), Derived("idle", 8), *QUIT), terminal=True),),
-        f"{BEGIN} active idle ended:prompt_input_exit=session-end ended=exit-0",
-        events=("PreToolUse(Bash)",), no_events=("Stop",), no_files=("over",)),
-    Run("killed", {"job-long": (bash("touch begun; sleep 30; touch over"),)},
-        (headless("Please do job-long", "--allowedTools", "Bash", actions=(File("begun"), Signal(signal.SIGKILL))),),
+    Run("interrupt-escape", {"job-long": LONG},
+        (interactive(*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)), See("Interrupted"),
+                     Sleep(3), *prompt("Please go on"), Derived("idle"), QUIT),),
+        f"{BEGIN} active ( idle | idle:interrupted ) active idle {LEFT}",
+        events=("PreToolUse(Bash)", "Stop"), no_files=("over",),
+        documented=("Interrupts", f"{BEGIN} active idle {LEFT}")),
+    Run("killed", {"job-long": LONG},
+        (headless("Please do job-long", *FREE, actions=(File("begun"), Signal(signal.SIGKILL))),),
         f"{BEGIN} active ended=signal-9",
-        events=("PreToolUse(Bash)",), no_files=("over",)),
-    Run("subagent", {"job-parent": (Tool("Agent", {"description": "A child", "prompt": "Please do job-child", "subagent_type": "general-purpose", "run_in_background": False}), bash("touch made")),
-         "job-child": (bash("touch childs"),)},
-        (headless("Please do job-parent", "--allowedTools", "Bash", "Agent"),),
+        events=("PreToolUse(Bash)",), no_events=("SessionEnd",), no_files=("over",)),
+    Run("subagent", {"job-parent": (agent(False), bash("touch made")), "job-child": (bash("touch childs"),)},
+        (headless("Please do job-parent", *FREE, "Agent"),),
         f"{BEGIN} active idle {END}",
-        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"), files=("made", "childs")),
-    Run("subagent-background", {"job-parent": (Tool("Agent", {"description": "A child", "prompt": "Please do job-child", "subagent_type": "general-purpose", "run_in_background": True}), ),
-         "job-child": (bash("touch childs; sleep 2"),)},
-        (headless("Please do job-parent", "--allowedTools", "Bash", "Agent"),),
-        f"{BEGIN} active idle active idle {END}",
-        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"), files=("childs",)),
+        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"),
+        files=("made", "childs")),
+    # The turn ends while the child works, and a second one begins by itself when the child is done.
+    Run("subagent-behind", {"job-parent": (agent(True),), "job-child": (bash("touch childs; sleep 2"),)},
+        (headless("Please do job-parent", *FREE, "Agent"),),
+        f"{BEGIN} active idle? active:children active idle {END}",
+        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"), files=("childs",),
+        documented=("Subagents", f"{BEGIN} active idle active idle {END}")),
     Run("resume", {"job-first": (bash("touch first"),), "job-second": (bash("touch second"),)},
-        (headless("Please do job-first", "--allowedTools", "Bash"), headless("Please do job-second", "--continue", "--allowedTools", "Bash")),
+        (headless("Please do job-first", *FREE), headless("Please do job-second", "--continue", *FREE)),
         f"{BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
         events=("SessionStart(startup)", "SessionStart(resume)"), files=("first", "second")),
+    # Idle stays idle, and nothing is taken for an ask.
+    Run("idle-reminder", {},
+        (interactive(*prompt("Please do nothing"), Derived("idle"), Sleep(6), QUIT),),
+        f"{BEGIN} active idle {LEFT}",
+        events=("Stop", "Notification(idle_prompt)")),
+    Run("clear", {},
+        (interactive(*prompt("Please do nothing"), Derived("idle"), *prompt("/clear"), Sleep(3), QUIT),),
+        f"{BEGIN} active idle {LEFT}",
+        events=("Stop", "SessionEnd(clear)", "SessionStart(clear)")),
+    Run("compact", {},
+        (interactive(*prompt("Please do nothing"), Derived("idle"), *prompt("/compact"), Sleep(5), QUIT),),
+        f"{BEGIN} active idle active:compacting-idle idle {LEFT}",
+        events=("Stop", "PreCompact", "SessionStart(compact)", "PostCompact")),
 )
 
 
@@ -110,6 +149,7 @@ class Claude(Harness):
     name = hook_name = "claude"
     package = "@anthropic-ai/claude-code"
     version = "2.1.332"
+    guide = "claude-code.md"
     runs = RUNS
 
     def executable(self, prefix: str) -> str:
@@ -118,7 +158,7 @@ class Claude(Harness):
 
     def install(self, place: Place, run: Run) -> None:
         hooks = json.loads(guide_block("claude-code.md", "json"))
-        place.write(os.path.join(place.project, ".claude/settings.json"), with_recorder(hooks, place))
+        place.write(os.path.join(place.project, ".claude/settings.json"), with_recorder(hooks, place, EVENTS))
         # What the first start would otherwise ask a person.
         place.write(os.path.join(place.home, ".claude.json"), {
             "hasCompletedOnboarding": True, "theme": "dark", "messageIdleNotifThresholdMs": 2500,
