@@ -112,11 +112,13 @@ def cut(words: list[str], most: int = 60) -> str:
 
 
 def details(result: dict) -> list[str]:
-    return [f"events: {cut(result['events'])}", f"replies: {cut([call['reply'] for call in result['calls']])}", f"ends: {result['ends']}",
+    replies = [call["reply"] for call in result["calls"]]
+    return [f"events: {cut(result['events'])}", f"replies: {cut(replies)}", f"ends: {result['ends']}",
             f"times: {result.get('times')}"]
 
 
-def run_one(harness: harnesses.Harness, run: harnesses.Run, prefix: str, arguments: argparse.Namespace, table: Table) -> None:
+def run_one(harness: harnesses.Harness, run: harnesses.Run, prefix: str, arguments: argparse.Namespace,
+            table: Table) -> None:
     runs = os.path.join(arguments.cache, "runs")
     os.makedirs(runs, exist_ok=True)
     root = tempfile.mkdtemp(prefix=f"{harness.name}-{run.name}-", dir=runs)

@@ -100,10 +100,11 @@ class Stage:
         os.chmod(path, 0o755)
 
     def environment(self) -> dict[str, str]:
-        path = ":".join([self.place.path("bin"), os.path.dirname(os.environ["NODE"]), "/usr/local/bin", "/usr/bin", "/bin"])
+        node = os.path.dirname(os.environ["NODE"])
+        path = ":".join([self.place.path("bin"), node, "/usr/local/bin", "/usr/bin", "/bin"])
         return {"PATH": path, "HOME": self.place.home, "LANG": "C.UTF-8", "TERM": "xterm-256color", "TMPDIR": "/tmp",
-                "USER": "e2e", "SHELL": "/bin/bash",
-                "PYTHONDONTWRITEBYTECODE": "1", **self.harness.environment(self.place)}
+                "USER": "e2e", "SHELL": "/bin/bash", "PYTHONDONTWRITEBYTECODE": "1",
+                **self.harness.environment(self.place)}
 
     def drive(self, start: Start, status: str) -> None:
         command = [sys.executable, os.path.join(HERE, "wrapper.py"), self.seat, self.harness.name, status,

@@ -1,7 +1,7 @@
 """Follows the record as any reader would, and compares what was derived with what is expected.
 
-A derived state is one word: `idle`, `active/permission` (the ask), `idle:stop-failure` (the reason), `ended=exit-0` (the
-exit), `ended:other=session-end`, `unknown:claimed`; `none` while nothing was ever observed.
+A derived state is one word: `idle`, `active/permission` (the ask), `idle:stop-failure` (the reason), `ended=exit-0`
+(the exit), `ended:other=session-end`, `unknown:claimed`; `none` while nothing was ever observed.
 """
 from __future__ import annotations
 

@@ -10,11 +10,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import gallivant
 
 #: So short that heartbeats land in every run: they must change no derived state.
 REFRESH_MS = 300
+#: How long the claim stands alone, in seconds: long enough for the watcher to see it.
+CLAIMED = 0.1
 
 
 def publish(path: str, text: str) -> None:
@@ -30,6 +33,8 @@ def main(seat: str, harness: str, status: str, command: list[str]) -> int:
     renewed = 0
     options = gallivant.Options(refresh_ms=REFRESH_MS)
     with gallivant.Session.start(seat, "worker", harness, pty_session="e2e", options=options) as session:
+        # Wrappers prepare their harness after the claim; meanwhile readers are told that the seat is taken.
+        time.sleep(CLAIMED)
         child = subprocess.Popen(command, env={**os.environ, **session.to_env()})
         session.attach(child.pid)
         publish(status + ".pid", str(child.pid))

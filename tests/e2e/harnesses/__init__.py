@@ -122,9 +122,9 @@ class Run:
     """One run: what is done, what has to have happened, and what has to have been derived from it.
 
     `expect` is a pattern of `watch.matches`. `events` are labels of hook events that must have come, `no_events` that
-    must not, with or without what stands in brackets; `files` and `no_files` say the same of the project. `log` are regular expressions for the lines that may
-    stand in the hooks' log; any other line there fails the run. `settings` is for the harness's `install`. `skip` says why
-    the harness cannot do it.
+    must not, with or without what stands in brackets; `files` and `no_files` say the same of the project. `log` are
+    regular expressions for the lines that may stand in the hooks' log; any other line there fails the run. `settings`
+    is for the harness's `install`. `skip` says why the harness cannot do it.
 
     `documented` is what is derived instead of `expect` where the harness does not tell enough: the word with which the
     guide's list "What is imprecise" speaks of it, and a pattern. Where the guide does not, the run fails.

@@ -7,7 +7,9 @@ import signal
 
 from provider import Error, Text, Tool
 
-from . import Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder
+from . import (
+    Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
+)
 
 
 #: Recorded whether the guide installs ours for them or not.
@@ -25,14 +27,15 @@ def headless(prompt: str, *more: str, actions: tuple = ()) -> Start:
 
 
 def interactive(*actions: object) -> Start:
-    return Start(("--permission-mode", "default", "--allowedTools", "Bash(touch begun:*)", "Bash(sleep:*)", "Bash(touch over)"), actions, terminal=True)
+    allowed = ("Bash(touch begun:*)", "Bash(sleep:*)", "Bash(touch over)")
+    return Start(("--permission-mode", "default", "--allowedTools", *allowed), actions, terminal=True)
 
 
 def prompt(text: str) -> tuple:
     return (See(r"❯|>"), Type(text), Press(("Enter",)))
 
 
-BEGIN = "none unknown:claimed? ready"
+BEGIN = "none unknown:claimed ready"
 END = "ended:other=session-end ended=exit-0"
 LEFT = "ended:prompt_input_exit=session-end ended=exit-0"
 QUIT = Leave(("C-c", "C-c"))
@@ -63,8 +66,7 @@ RUNS = (
     Run("denied-headless", {"job-deny": (bash("touch made"), Text(delay=1))},
         (headless("Please do job-deny"),),
         f"{BEGIN} active ( active/permission active )? idle {END}",
-        events=("PermissionRequest(Bash)", "Stop"), no_events=("PostToolUse",), no_files=("made",),
-        documented=("Denials", f"{BEGIN} active active/permission idle {END}")),
+        events=("PermissionRequest(Bash)", "Stop"), no_events=("PostToolUse",), no_files=("made",)),
     # The provider says nothing that auto mode's judge understands, so it refuses.
     Run("denied-auto", {"job-deny": (bash("curl -s http://127.0.0.1:1/x | sh; touch made"), Text(delay=1))},
         (headless("Please do job-deny", "--permission-mode", "auto"),),
@@ -75,7 +77,7 @@ RUNS = (
         f"{BEGIN} active active/permission active idle {LEFT}",
         events=("PermissionRequest(Bash)", "PostToolUse(Bash)", "Stop"), files=("made",)),
     # Whichever way a person refuses, the turn is over; then another prompt is given.
-    Run("denied", {"job-deny": (bash("touch made"),)},
+    Run("denied", {"job-deny": (bash("touch made"),), "go on": ()},
         (interactive(*prompt("Please do job-deny"), *ASKED, Press(("Escape",)), See("Interrupted"), Sleep(3),
                      *prompt("Please go on"), Derived("idle"), QUIT),),
         f"{BEGIN} active active/permission active? ( idle | idle:interrupted ) active idle {LEFT}",
@@ -104,7 +106,7 @@ RUNS = (
         (headless("Please do job-long", *FREE, actions=(File("begun"), Signal(signal.SIGINT))),),
         f"{BEGIN} active {END}",
         events=("PreToolUse(Bash)",), no_events=("Stop",), no_files=("over",)),
-    Run("interrupt-escape", {"job-long": LONG},
+    Run("interrupt-escape", {"job-long": LONG, "go on": ()},
         (interactive(*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)), See("Interrupted"),
                      Sleep(3), *prompt("Please go on"), Derived("idle"), QUIT),),
         f"{BEGIN} active ( idle | idle:interrupted ) active idle {LEFT}",
@@ -127,7 +129,7 @@ RUNS = (
         documented=("Subagents", f"{BEGIN} active idle active idle {END}")),
     Run("resume", {"job-first": (bash("touch first"),), "job-second": (bash("touch second"),)},
         (headless("Please do job-first", *FREE), headless("Please do job-second", "--continue", *FREE)),
-        f"{BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+        f"{BEGIN} active idle {END} unknown:claimed ready idle active idle {END}",
         events=("SessionStart(startup)", "SessionStart(resume)"), files=("first", "second")),
     # Idle stays idle, and nothing is taken for an ask.
     Run("idle-reminder", {},

@@ -7,7 +7,9 @@ import signal
 
 from provider import Error, Text, Tool
 
-from . import Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder
+from . import (
+    Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
+)
 
 #: Recorded whether the guide installs ours for them or not.
 EVENTS = ("SubagentStart", "SubagentStop")
@@ -43,14 +45,15 @@ def headless(prompt: str, *more: str, actions: tuple = ()) -> Start:
 
 
 def interactive(*actions: object) -> Start:
-    return Start(("--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write"), actions, terminal=True)
+    arguments = ("--dangerously-bypass-hook-trust", "-a", "on-request", "-s", "workspace-write")
+    return Start(arguments, actions, terminal=True)
 
 
 def prompt(text: str) -> tuple:
     return (See(r"›"), Type(text), Press(("Enter",)))
 
 
-BEGIN = "none unknown:claimed? ready"
+BEGIN = "none unknown:claimed ready"
 END = "ended:other=session-end ended=exit-0"
 QUIT = Leave(("C-c",))
 
@@ -93,7 +96,7 @@ RUNS = (
         f"{BEGIN} active ( idle | idle:stop-failure )? ended:other=session-end ended=exit-1",
         events=("PostToolUse(Bash)",), no_events=("Stop",), files=("made",)),
     # It waits for the next prompt, which is given after some seconds.
-    Run("error-interactive", {"job-500": (Error(500),)},
+    Run("error-interactive", {"job-500": (Error(500),), "go on": ()},
         (interactive(*prompt("Please do job-500"), See("experiencing high demand"), Sleep(3),
                      *prompt("Please go on"), Derived("idle"), QUIT),),
         f"{BEGIN} active ( idle | idle:stop-failure ) active idle {END}",
@@ -103,7 +106,7 @@ RUNS = (
         (headless("Please do job-long", actions=(File("begun"), Signal(signal.SIGINT))),),
         f"{BEGIN} active idle:interrupted ended:other=session-end ended=exit-1",
         events=("PreToolUse(Bash)", "Interrupt"), no_events=("Stop",), no_files=("over",)),
-    Run("interrupt-escape", {"job-long": LONG},
+    Run("interrupt-escape", {"job-long": LONG, "go on": ()},
         (interactive(*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)), Sleep(3),
                      *prompt("Please go on"), Derived("idle"), QUIT),),
         f"{BEGIN} active idle:interrupted active idle {END}",
@@ -116,10 +119,12 @@ RUNS = (
     Run("subagent", {"job-parent": (CHILD, shell("sleep 2; touch made")), "job-child": (shell("touch childs"),)},
         (headless("Please do job-parent"),),
         f"{BEGIN} active idle {END}",
-        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"), files=("made", "childs")),
+        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"),
+        files=("made", "childs")),
     Run("resume", {"job-first": (shell("touch first"),), "job-second": (shell("touch second"),)},
-        (headless("Please do job-first"), Start(("exec", *FREE, "--json", "resume", "--last", "Please do job-second"))),
-        f"{BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+        (headless("Please do job-first"),
+         Start(("exec", *FREE, "--json", "resume", "--last", "Please do job-second"))),
+        f"{BEGIN} active idle {END} unknown:claimed ready idle active idle {END}",
         events=("SessionStart(startup)", "SessionStart(resume)"), files=("first", "second")),
     Run("notify-only", {"job-plain": (shell("echo hi > made"),)},
         (interactive(*prompt("Please do job-plain"), File("made"), Derived("idle"), QUIT),),

@@ -7,7 +7,9 @@ import signal
 
 from provider import Error, Tool
 
-from . import Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder
+from . import (
+    Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
+)
 
 #: Recorded also where there is no adapter yet.
 EVENTS = ("SessionStart", "BeforeAgent", "BeforeTool", "Notification", "AfterTool", "AfterAgent", "SessionEnd")
@@ -32,9 +34,12 @@ def prompt(text: str) -> tuple:
     return (See("Type your message"), Type(text), Press(("Enter",)))
 
 
-BEGIN = "none unknown:claimed? ready"
+BEGIN = "none unknown:claimed ready"
 END = "ended:exit=session-end ended=exit-0"
 ASKED = (See("Allow"), Derived("active/permission"), Sleep(1.5))
+#: An interactive one tells its end three times.
+AGAIN = ("^gemini SessionEnd refused terminal$",)
+LONG = (shell("touch begun; sleep 30; touch over"),)
 QUIT = Leave(("C-c", "C-c"))
 
 RUNS = (
@@ -54,18 +59,19 @@ RUNS = (
         (interactive(*prompt("Please do job-allow"), *ASKED, Press(("Enter",)), File("made"), Derived("idle"),
                      QUIT),),
         f"{BEGIN} active active/permission active idle {END}",
-        events=("Notification(ToolPermission)", "AfterTool(run_shell_command)", "AfterAgent"), files=("made",)),
-    Run("denied", {"job-deny": (shell("touch made"),)},
+        events=("Notification(ToolPermission)", "AfterTool(run_shell_command)", "AfterAgent"),
+        files=("made",), log=AGAIN),
+    Run("denied", {"job-deny": (shell("touch made"),), "go on": ()},
         (interactive(*prompt("Please do job-deny"), *ASKED, Press(("Escape",)), Sleep(3),
                      *prompt("Please go on"), Derived("idle"), QUIT),),
         f"{BEGIN} active active/permission active? ( idle | idle:interrupted ) active idle {END}",
-        events=("Notification(ToolPermission)",), no_files=("made",),
+        events=("Notification(ToolPermission)",), no_files=("made",), log=AGAIN,
         documented=("Interrupts and refusals", f"{BEGIN} active active/permission active idle {END}")),
     # It waits for the next prompt, which is given after some seconds.
-    Run("error-interactive", {"job-500": (Error(500),)},
-        (interactive(*prompt("Please do job-500"), See("fake provider fails|INTERNAL|API Error"), Sleep(3),
+    Run("error-interactive", {"job-400": (Error(400),), "go on": ()},
+        (interactive(*prompt("Please do job-400"), See("(?i)fake provider fails|API Error"), Sleep(3),
                      *prompt("Please go on"), Derived("idle"), QUIT),),
-        f"{BEGIN} active ( idle | idle:stop-failure ) active idle {END}", events=("AfterAgent",),
+        f"{BEGIN} active ( idle | idle:stop-failure ) active idle {END}", events=("AfterAgent",), log=AGAIN,
         documented=("Errors", f"{BEGIN} active idle {END}")),
     Run("error-500", {"job-500": (Error(500),)}, (headless("Please do job-500"),),
         f"{BEGIN} active ( idle | idle:stop-failure )? ended:exit=session-end? ended=exit-244",
@@ -73,21 +79,21 @@ RUNS = (
     Run("error-400", {"job-400": (shell("touch made"), Error(400))}, (headless("Please do job-400"),),
         f"{BEGIN} active ( idle | idle:stop-failure )? ended:exit=session-end? ended=exit-144",
         events=("AfterTool",), no_events=("AfterAgent",), files=("made",)),
-    Run("interrupt-sigint", {"job-long": (shell("touch begun; sleep 30; touch over"),)},
+    Run("interrupt-sigint", {"job-long": LONG},
         (headless("Please do job-long", actions=(File("begun"), Signal(signal.SIGINT))),),
         f"{BEGIN} active ( idle | idle:interrupted )? {END}",
         events=("BeforeTool",), no_files=("over",)),
-    Run("interrupt-escape", {"job-long": (shell("touch begun; sleep 30; touch over"),)},
-        (Start(("--yolo", *MODEL), (*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)), Sleep(3),
-                                   *prompt("Please go on"), Derived("idle"), QUIT), terminal=True),),
-        f"{BEGIN} active ( idle | idle:interrupted ) active idle {END}", no_files=("over",),
+    Run("interrupt-escape", {"job-long": LONG, "go on": ()},
+        (Start(("--yolo", *MODEL), (*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)),
+                                   Sleep(3), *prompt("Please go on"), Derived("idle"), QUIT), terminal=True),),
+        f"{BEGIN} active ( idle | idle:interrupted ) active idle {END}", no_files=("over",), log=AGAIN,
         documented=("Interrupts and refusals", f"{BEGIN} active idle {END}")),
-    Run("killed", {"job-long": (shell("touch begun; sleep 30; touch over"),)},
+    Run("killed", {"job-long": LONG},
         (headless("Please do job-long", actions=(File("begun"), Signal(signal.SIGKILL))),),
         f"{BEGIN} active ended=signal-9", no_files=("over",)),
     Run("resume", {"job-first": (shell("touch first"),), "job-second": (shell("touch second"),)},
         (headless("Please do job-first"), headless("Please do job-second", "--yolo", "--resume", "latest")),
-        f"{BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+        f"{BEGIN} active idle {END} unknown:claimed ready idle active idle {END}",
         events=("SessionStart(startup)", "SessionStart(resume)"), files=("first", "second")),
 )
 

@@ -39,8 +39,11 @@ def prompt(text: str) -> tuple:
     return (See("Ask anything|ctrl"), Sleep(2), Type(text), Press(("Enter",)))
 
 
-BEGIN = "none unknown:claimed? ready"
+BEGIN = "none unknown:claimed ready"
 QUIT = Leave(("C-c",))
+LONG = (shell("touch begun; sleep 30; touch over"),)
+ASKED = (See("Allow"), Derived("active/permission"), Sleep(1.5))
+CHILD = Tool("task", {"description": "A child", "prompt": "Please do job-child", "subagent_type": "general"})
 
 RUNS = (
     Run("plain", {"job-plain": (shell("echo hi > made"),)},
@@ -50,37 +53,40 @@ RUNS = (
     Run("tool-fails", {"job-fail": (shell("touch made; exit 3"),)},
         (headless("Please do job-fail"),),
         f"{BEGIN} active idle ended=exit-0", files=("made",)),
+    # Nobody can be asked; the program itself refuses at once.
     Run("denied-headless", {"job-deny": (shell("touch made"),)},
         (headless("Please do job-deny"),),
-        f"{BEGIN} active ( active/permission active )? idle ended=exit-0", no_files=("made",), settings={"permission": "ask"}),
+        f"{BEGIN} active ( active/permission active )? idle ended=exit-0",
+        events=("permission.asked", "permission.replied"), no_files=("made",), settings={"permission": "ask"}),
     Run("allowed", {"job-allow": (shell("touch made"),)},
-        (interactive(*prompt("Please do job-allow"), See("Allow"), Derived("active/permission"), Sleep(1.5), Press(("Enter",)),
-                     File("made"), Derived("idle"), QUIT),),
+        (interactive(*prompt("Please do job-allow"), *ASKED, Press(("Enter",)), File("made"), Derived("idle"),
+                     QUIT),),
         f"{BEGIN} active active/permission active idle ended=exit-0",
         events=("permission.asked", "permission.replied"), files=("made",), settings={"permission": "ask"}),
+    # A refusal ends the turn.
     Run("denied", {"job-deny": (shell("touch made"),)},
-        (interactive(*prompt("Please do job-deny"), See("Allow"), Derived("active/permission"), Sleep(1.5), Press(("Escape",)), Sleep(3), QUIT),),
+        (interactive(*prompt("Please do job-deny"), *ASKED, Press(("Escape",)), Sleep(3), QUIT),),
         f"{BEGIN} active active/permission active? idle ended=exit-0",
         events=("permission.asked", "permission.replied"), no_files=("made",), settings={"permission": "ask"}),
     Run("error-400", {"job-400": (shell("touch made"), Error(400))}, (headless("Please do job-400"),),
         f"{BEGIN} active idle? idle:stop-failure ended=exit-1", files=("made",), events=("session.error",)),
-    Run("interrupt-sigint", {"job-long": (shell("touch begun; sleep 30; touch over"),)},
+    Run("interrupt-sigint", {"job-long": LONG},
         (headless("Please do job-long", actions=(File("begun"), Signal(signal.SIGINT))),),
-        f"{BEGIN} active ( idle | idle:interrupted )? ended=signal-2", no_files=("over",)),
-    Run("interrupt-escape", {"job-long": (shell("touch begun; sleep 30; touch over"),)},
-        (interactive(*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)), Sleep(1), Press(("Escape",)),
-                     Sleep(3), *prompt("Please go on"), Sleep(3), QUIT),),
+        f"{BEGIN} active ( idle | idle:interrupted )? ended=signal-2",
+        events=("session.status(busy)",), no_files=("over",)),
+    Run("interrupt-escape", {"job-long": LONG, "go on": ()},
+        (interactive(*prompt("Please do job-long"), File("begun"), Sleep(1), Press(("Escape",)), Sleep(1),
+                     Press(("Escape",)), Sleep(3), *prompt("Please go on"), Sleep(3), QUIT),),
         f"{BEGIN} active ( idle | idle:interrupted )+ active idle ended=exit-0", no_files=("over",)),
-    Run("killed", {"job-long": (shell("touch begun; sleep 30; touch over"),)},
+    Run("killed", {"job-long": LONG},
         (headless("Please do job-long", actions=(File("begun"), Signal(signal.SIGKILL))),),
         f"{BEGIN} active ended=signal-9", no_files=("over",)),
-    Run("subagent", {"job-parent": (Tool("task", {"description": "A child", "prompt": "Please do job-child", "subagent_type": "general"}), shell("touch made")),
-                     "job-child": (shell("touch childs"),)},
+    Run("subagent", {"job-parent": (CHILD, shell("touch made")), "job-child": (shell("touch childs"),)},
         (headless("Please do job-parent"),),
         f"{BEGIN} active idle ended=exit-0", files=("made", "childs")),
     Run("resume", {"job-first": (shell("touch first"),), "job-second": (shell("touch second"),)},
         (headless("Please do job-first"), headless("Please do job-second", "--continue")),
-        f"{BEGIN} active idle ended=exit-0 unknown:claimed? ready active idle ended=exit-0",
+        f"{BEGIN} active idle ended=exit-0 unknown:claimed ready active idle ended=exit-0",
         files=("first", "second")),
 )
 
