@@ -227,7 +227,11 @@ impl Engine {
             if let Some(at) = told.and_then(|told| told.derived.valid_until_ms) {
                 self.due.remove(&(at, path.clone()));
             }
-            let is_another = told.map(|told| &told.derived) != derived.as_ref();
+            let is_another = match (told, &derived) {
+                (Some(told), Some(derived)) => !says_the_same(&told.derived, derived),
+                (None, None) => false,
+                (Some(_), None) | (None, Some(_)) => true,
+            };
             if let Some(at) = derived.as_ref().and_then(|derived| derived.valid_until_ms) {
                 self.due.insert((at, path.clone()));
             }
@@ -337,6 +341,16 @@ struct Found {
     is_passing: bool,
 }
 
+/// Whether a conclusion is the one that was drawn before. Until when it is valid follows from three clocks, each read in
+/// whole milliseconds, and so may differ by one although nothing has changed.
+fn says_the_same(before: &Derived, now: &Derived) -> bool {
+    let until_the_same = match (before.valid_until_ms, now.valid_until_ms) {
+        (Some(before), Some(now)) => before.abs_diff(now) <= 1,
+        (before, now) => before == now,
+    };
+    until_the_same && Derived { valid_until_ms: before.valid_until_ms, ..now.clone() } == *before
+}
+
 /// The directory in which a record is, and its name there: as a reader finds it.
 pub(super) fn locate(host: &Host, path: &Path) -> (PathBuf, String) {
     let is_directory = host.files.open_to_read(path).is_ok();
@@ -353,4 +367,24 @@ fn stands_for_a_link(host: &Host, (directory, name): &(PathBuf, String)) -> bool
 
 fn failed(error: io::Error) -> Error {
     Error::new(Code::HarnessStateIo, "changes cannot be waited for").with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seat::{Stored, Unreadable};
+    use super::*;
+
+    #[test]
+    fn hs_93_a_millisecond_of_rounding_is_no_change() {
+        let unread = Stored::Unreadable(Unreadable::Io(io::ErrorKind::Other.into()));
+        let derived =
+            derive(&unread, &Options::default(), &Moment::wall(1), None).expect("unknown").to_derived();
+        let until = |at| Derived { valid_until_ms: at, ..derived.clone() };
+        assert!(says_the_same(&until(Some(100)), &until(Some(101))));
+        assert!(says_the_same(&until(Some(101)), &until(Some(100))));
+        assert!(!says_the_same(&until(Some(100)), &until(Some(102))));
+        assert!(!says_the_same(&until(Some(100)), &until(None)));
+        let other = Derived { harness: Some("codex".to_owned()), ..until(Some(100)) };
+        assert!(!says_the_same(&until(Some(100)), &other));
+    }
 }
