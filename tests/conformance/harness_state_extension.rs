@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use gallivant_core::Host;
 use gallivant_core::harness_state::adapters::{Child, ChildStep, Harness};
 use gallivant_core::harness_state::{
     Claimant, Derived, Evidence, HookOutcome, HookReport, NewSession, Observation, Options, Outcome, Reader,
@@ -11,6 +10,7 @@ use gallivant_core::harness_state::{
 };
 use gallivant_core::process::ProcessFact;
 use gallivant_core::testing::{OperationKind, Point, Simulation, simulated_host};
+use gallivant_core::{Code, Host};
 
 use crate::support::{Seat, active, idle, line, observe};
 
@@ -377,4 +377,17 @@ fn hs_114_a_late_event_revives_nothing_and_is_told_while_the_harness_runs() {
     // Whoever is no hook may follow an ending as before, and only a claim starts again.
     assert_eq!(observe(scene.writer(), &Observation::ended(Some("exit 0"))), Outcome::Landed);
     assert_eq!(scene.record().extension.expect("written").late, 2);
+}
+
+#[test]
+fn hs_99_an_id_that_no_child_has_is_refused() {
+    let scene = Scene::new();
+    observe(scene.writer(), &active());
+    for bytes in [0, Child::MAX_ID + 1] {
+        let child = Child { id: "x".repeat(bytes), step: ChildStep::Started };
+        let error = scene.writer().note_child(&child).expect_err("no such id");
+        assert_eq!((error.code(), error.reason()), (Code::HarnessStateInput, Some("child")));
+    }
+    assert!(!scene.text().contains("children"));
+    assert_eq!(scene.child(&"x".repeat(Child::MAX_ID), ChildStep::Started), Outcome::Landed);
 }

@@ -175,8 +175,14 @@ impl Writer {
     /// observed nothing, where it has ended, and with the extension switched off, there is nothing to note.
     ///
     /// # Errors
-    /// As [`Writer::observe`].
+    /// As [`Writer::observe`]; `HARNESS_STATE_INPUT` with reason `child` for an id that is empty or longer than
+    /// [`Child::MAX_ID`].
     pub fn note_child(&self, child: &Child) -> Result<Report> {
+        if !(1..=Child::MAX_ID).contains(&child.id.len()) {
+            let bytes = child.id.len();
+            let message = format!("a child's id has 1 to {} bytes, bytes=`{bytes}`", Child::MAX_ID);
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("child"));
+        }
         self.beside_the_turn(|at, who| transition::child(at, who, child))
     }
 

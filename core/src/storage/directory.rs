@@ -34,6 +34,18 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     /// As the system says it.
     fn metadata(&self, path: &Path) -> io::Result<Metadata>;
 
+    /// Reads a whole file by its path, as [`Directory::read`] does by its name, in as few calls as the system allows and
+    /// without keeping anything open. `into` holds the content afterwards; what it has room for is used again.
+    ///
+    /// # Errors
+    /// As [`FileSystem::open_to_read`] of the directory above and [`Directory::read`].
+    fn read_file(&self, path: &Path, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
+        let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let read = self.open_to_read(above)?.read(name, limit, into)?;
+        Ok(OpenFile { pin: Box::new(()), ..read })
+    }
+
     /// The same path from the root, so that it means the same when the process changes its working directory and in
     /// every process that it is handed to. Touches no disk and resolves no link.
     ///

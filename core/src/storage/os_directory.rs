@@ -54,6 +54,11 @@ impl FileSystem for OsFileSystem {
         }
     }
 
+    fn read_file(&self, path: &Path, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let (read, _) = read_opened(|flags| fs::open(path, flags, Mode::empty()), limit, into)?;
+        Ok(read)
+    }
+
     #[cfg(target_os = "linux")]
     fn notifier(&self, _clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
         Ok(Box::new(InotifyNotifier::open()?))
@@ -132,25 +137,9 @@ impl Directory for OsDirectory {
     }
 
     fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let open = |flags| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()));
-        let (fd, through_link) = match open(flags | OFlags::NOFOLLOW) {
-            Ok(fd) => (fd, false),
-            Err(Errno::LOOP) => match open(flags) {
-                Ok(fd) => (fd, true),
-                // What a missing target means must not look like a missing name.
-                Err(Errno::NOENT) => return Err(io::Error::other("a link to nothing stands there")),
-                Err(error) => return Err(error.into()),
-            },
-            Err(error) => return Err(error.into()),
-        };
-        let metadata = metadata_of(&fs::fstat(&fd)?);
-        if metadata.file_type != FileType::Regular {
-            return Err(io::Error::other("what stands there is not a regular file"));
-        }
-        into.clear();
-        let oversized = metadata.size > limit || !read_to_end(&fd, metadata.size, limit, into)?;
-        Ok(OpenFile { metadata, through_link, oversized, pin: Box::new(fd) })
+        let open = |flags| fs::openat(&self.fd, name, flags, Mode::empty());
+        let (read, fd) = read_opened(open, limit, into)?;
+        Ok(OpenFile { pin: Box::new(fd), ..read })
     }
 
     fn metadata(&self, name: &str) -> io::Result<Metadata> {
@@ -350,6 +339,33 @@ pub(super) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Opens a regular file, through a link where one stands there, and reads the whole of it.
+fn read_opened(
+    open: impl Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+    limit: u64,
+    into: &mut Vec<u8>,
+) -> io::Result<(OpenFile, OwnedFd)> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let open = |flags| retry_on_intr(|| open(flags));
+    let (fd, through_link) = match open(flags | OFlags::NOFOLLOW) {
+        Ok(fd) => (fd, false),
+        Err(Errno::LOOP) => match open(flags) {
+            Ok(fd) => (fd, true),
+            // What a missing target means must not look like a missing name.
+            Err(Errno::NOENT) => return Err(io::Error::other("a link to nothing stands there")),
+            Err(error) => return Err(error.into()),
+        },
+        Err(error) => return Err(error.into()),
+    };
+    let metadata = metadata_of(&fs::fstat(&fd)?);
+    if metadata.file_type != FileType::Regular {
+        return Err(io::Error::other("what stands there is not a regular file"));
+    }
+    into.clear();
+    let oversized = metadata.size > limit || !read_to_end(&fd, metadata.size, limit, into)?;
+    Ok((OpenFile { metadata, through_link, oversized, pin: Box::new(()) }, fd))
 }
 
 /// Reads the whole file; `false` when it grew above the limit meanwhile.
