@@ -387,15 +387,16 @@ impl Walk<'_, '_> {
             Err(error) => return self.unreadable(folder, error),
         };
         names.sort_unstable();
-        let mut known = std::mem::take(&mut folder.below).into_iter().peekable();
+        let mut known =
+            std::mem::replace(&mut folder.below, Vec::with_capacity(names.len())).into_iter().peekable();
         for name in names {
             while let Some(gone) = known.next_if(|folder| *folder.name() < *name) {
                 self.tell_all(&gone);
             }
             folder.below.push(match known.next_if(|folder| *folder.name() == *name) {
                 Some(folder) => folder,
-                None if folder.path() == "." => Folder::new(format!("{name}/{RECORD}").into()),
-                None => Folder::new(format!("{}/{name}/{RECORD}", folder.path()).into()),
+                None if folder.path() == "." => Folder::new([&*name, "/", RECORD].concat().into()),
+                None => Folder::new([folder.path(), "/", &*name, "/", RECORD].concat().into()),
             });
         }
         known.for_each(|gone| self.tell_all(&gone));
