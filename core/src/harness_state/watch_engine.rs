@@ -121,8 +121,9 @@ impl Engine {
             Target::Fleet { .. } => RECORD,
         };
         self.notifier.drain(&mut |notice| places.sort(notice, name, signs)).map_err(failed)?;
-        // Whoever looks at a lease that nobody holds writes to it in a sense. What hangs on no lease is not looked at
-        // for that, so that two watches do not wake each other.
+        // To look at a lease that nobody holds is to open it for writing once, as the proof that locks exclude there, and
+        // closing it is told to all who watch. A seat that hangs on no lease is not asked about for that, or two
+        // watches of a dead session would wake each other for ever.
         let told = &self.told;
         self.signs.leases.retain(|path| told.get(path).is_some_and(|told| told.hangs_on_probe));
         let (now, wall_ms) = (self.host.clock.awake(), self.host.clock.wall_ms());
@@ -164,8 +165,11 @@ impl Engine {
         seats.extend(self.due.iter().take_while(|(at, _)| *at <= wall_ms).map(|(_, path)| path.clone()));
 
         let change = self.conclude(seats, wall_ms);
-        self.set_alarm(now, wall_ms)?;
-        Ok(change)
+        match self.set_alarm(now, wall_ms) {
+            // What was concluded is told now or never; the next turn fails again.
+            Err(_) if change.is_some() => Ok(change),
+            alarm => alarm.map(|()| change),
+        }
     }
 
     /// Waits until another turn may have something to tell.
