@@ -6,7 +6,7 @@ use std::time::Duration;
 use gallivant_core::harness_state::adapters::{Child, ChildStep, Harness};
 use gallivant_core::harness_state::{
     Claimant, Derived, Evidence, HookOutcome, HookReport, NewSession, Observation, Options, Outcome, Reader,
-    Record, Refusal, Session, State, Writer, claim_wrapperless, decode, observe_hook,
+    Record, Refusal, Session, Skip, State, Tick, Writer, claim_wrapperless, decode, observe_hook,
 };
 use gallivant_core::process::ProcessFact;
 use gallivant_core::testing::{OperationKind, Point, Simulation, simulated_host};
@@ -390,4 +390,39 @@ fn hs_99_an_id_that_no_child_has_is_refused() {
     }
     assert!(!scene.text().contains("children"));
     assert_eq!(scene.child(&"x".repeat(Child::MAX_ID), ChildStep::Started), Outcome::Landed);
+}
+
+#[test]
+fn hs_114_the_same_ending_told_twice_is_no_activity() {
+    let scene = Scene::new();
+    scene.simulation.processes.start(500, 5000);
+    scene.session.attach(500).expect("it runs");
+    let end = r#"{"hook_event_name":"SessionEnd","reason":"other"}"#;
+    scene.hook(end);
+    assert_eq!(refusal(&scene.hook(end)), Some(Refusal::Terminal));
+    assert_eq!(scene.record().extension.expect("written").late, 0);
+    assert_eq!(scene.reads().0, State::Ended);
+}
+
+#[test]
+fn a_session_that_lost_its_seat_says_so_at_once_and_lets_go_of_the_lease() {
+    let scene = Scene::new();
+    assert!(scene.session.holds_lease());
+    let other = scene.simulation.another_process().host();
+    let new = NewSession {
+        directory: "/agent".into(),
+        agent: "host.worker".to_owned(),
+        harness: "claude".to_owned(),
+        pty_session: Some("worker".to_owned()),
+        token: None,
+    };
+    let next = Session::start(new, &scene.options, &other).expect("it starts");
+    assert!(!next.holds_lease(), "the first one still holds it");
+    for _ in 0..2 {
+        let tick = scene.session.heartbeat_if_due().expect("no error");
+        assert!(matches!(tick, Tick::Skipped(Skip::Superseded)), "{tick:?}");
+    }
+    assert!(!scene.session.holds_lease());
+    next.heartbeat_if_due().expect("no error");
+    assert!(next.holds_lease(), "and its death can be seen from now on");
 }

@@ -226,6 +226,26 @@ impl Writer {
         Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
+    /// Whether the floor says that another session has claimed; a look without the lock, which is enough because a floor
+    /// never falls. What cannot be read now says nothing.
+    pub(crate) fn is_fenced_by_floor(&self) -> bool {
+        let now = self.seat.host.files.metadata(&self.seat.floor_path);
+        let (sequence, known) = {
+            let memory = self.memory();
+            let known = memory.floor.as_ref().filter(|floor| floor.stands(&now));
+            (memory.sequence, known.map(|floor| floor.floor.value))
+        };
+        let Some(sequence) = sequence else { return false };
+        let value = known.or_else(|| {
+            let directory = self.seat.host.files.open_to_read(&self.seat.path).ok()?;
+            let read_at_ms = self.seat.host.clock.wall_ms();
+            let (floor, file) = self.seat.floor(&*directory).ok()?;
+            self.memory().floor = JudgedFloor::read(&floor, file, read_at_ms);
+            Some(floor.value)
+        });
+        value.is_some_and(|value| value > sequence)
+    }
+
     /// Runs `action` under the lock while schema, token and sequence of the record are this session's, and answers
     /// its result; answers none, without running it, where they are not.
     ///

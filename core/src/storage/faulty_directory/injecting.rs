@@ -233,6 +233,10 @@ impl Notifier for InjectingNotifier {
         self.inner.unwatch(id);
     }
 
+    fn watch_process(&mut self, pid: u32) -> io::Result<()> {
+        self.inner.watch_process(pid)
+    }
+
     fn drain(&mut self, visit: &mut dyn FnMut(Notice<'_>)) -> io::Result<()> {
         self.inner.drain(visit)
     }
