@@ -118,6 +118,12 @@ impl Writer {
         Ok(Writer { evidence, ..self })
     }
 
+    /// By what it knows what it observes.
+    #[must_use]
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
+    }
+
     /// The voice of a hook: what it tells of happened at this time on the boot clock. It gives way to what stands of a
     /// later event (HS-97).
     pub(crate) fn of_hook(self, event_ms: u64) -> Self {
@@ -200,8 +206,14 @@ impl Writer {
     /// observed nothing, where it has ended, and with the extension switched off, there is nothing to note.
     ///
     /// # Errors
-    /// As [`Writer::observe`].
+    /// `HARNESS_STATE_INPUT` with reason `child-id` for an id that is empty or longer than [`Child::MAX_ID`]; as
+    /// [`Writer::observe`].
     pub fn note_child(&self, child: &Child) -> Result<Report> {
+        if !(1..=Child::MAX_ID).contains(&child.id.len()) {
+            let message =
+                format!("a child's id has 1 to {} bytes, bytes=`{}`", Child::MAX_ID, child.id.len());
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("child-id"));
+        }
         self.beside_the_turn(|at, who| transition::child(at, who, child))
     }
 
