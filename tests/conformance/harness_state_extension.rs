@@ -307,6 +307,17 @@ fn hs_99_children_keep_a_turn_that_ended_active() {
 }
 
 #[test]
+fn hs_99_an_id_that_is_no_childs_is_refused_by_name() {
+    let scene = Scene::new();
+    let longest = "x".repeat(Child::MAX_ID);
+    for (id, reason) in [("", Some("child-id")), (&longest, None), (&format!("{longest}x"), Some("child-id"))]
+    {
+        let noted = scene.session.writer().note_child(&Child { id: id.to_owned(), step: ChildStep::Started });
+        assert_eq!(noted.err().and_then(|error| error.reason()), reason, "{}", id.len());
+    }
+}
+
+#[test]
 fn hs_99_the_set_is_bounded_and_a_claim_begins_with_none() {
     let scene = Scene::new();
     observe(scene.writer(), &idle());

@@ -27,6 +27,10 @@ use crate::storage::{Alarm, FileType, Notifier};
 /// close is told. By then it is asked again.
 const LEASE_AGAIN: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(30)];
 
+/// The wall clock and the two clocks of a record's extension are read to the millisecond, each by itself: the end of one
+/// and the same conclusion comes out one apart, or two where both of the others round.
+const CLOCKS_APART_MS: u64 = 2;
+
 /// A shorter interval would be a loop.
 const SHORTEST: Duration = Duration::from_millis(10);
 
@@ -77,9 +81,24 @@ pub(super) enum Target {
 
 #[derive(Debug)]
 struct Told {
+    /// As it was told.
     derived: Derived,
+    /// When it changes by time alone, as it was concluded last.
+    due_ms: Option<u64>,
     /// Whether a probe's answer decides and has not been death.
     hangs_on_probe: bool,
+}
+
+impl Told {
+    /// Whether this is the same conclusion once more.
+    fn says(&self, derived: &Derived) -> bool {
+        let ends_alike = match (self.derived.valid_until_ms, derived.valid_until_ms) {
+            (Some(told), Some(now)) => told.abs_diff(now) <= CLOCKS_APART_MS,
+            (told, now) => told == now,
+        };
+        ends_alike
+            && self.derived == Derived { valid_until_ms: self.derived.valid_until_ms, ..derived.clone() }
+    }
 }
 
 impl Engine {
@@ -223,21 +242,22 @@ impl Engine {
             } else {
                 self.unread.remove(&path);
             }
-            let told = self.told.get(&path);
-            if let Some(at) = told.and_then(|told| told.derived.valid_until_ms) {
+            let told = self.told.remove(&path);
+            if let Some(at) = told.as_ref().and_then(|told| told.due_ms) {
                 self.due.remove(&(at, path.clone()));
             }
-            let is_another = told.map(|told| &told.derived) != derived.as_ref();
-            if let Some(at) = derived.as_ref().and_then(|derived| derived.valid_until_ms) {
-                self.due.insert((at, path.clone()));
-            }
-            match &derived {
-                Some(derived) => {
-                    self.told.insert(path.clone(), Told { derived: derived.clone(), hangs_on_probe });
-                }
-                None => {
-                    self.told.remove(&path);
-                }
+            let is_another = match (&told, &derived) {
+                (Some(told), Some(derived)) => !told.says(derived),
+                (told, derived) => told.is_some() || derived.is_some(),
+            };
+            if let Some(derived) = &derived {
+                let due_ms = derived.valid_until_ms;
+                self.due.extend(due_ms.map(|at| (at, path.clone())));
+                let derived = match told {
+                    Some(told) if !is_another => told.derived,
+                    _ => derived.clone(),
+                };
+                self.told.insert(path.clone(), Told { derived, due_ms, hangs_on_probe });
             }
             if is_another || !self.has_begun {
                 changes.push(SeatChange { path, derived });
