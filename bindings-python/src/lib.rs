@@ -28,7 +28,8 @@ mod _native {
         Change, Claim, CurrentOwnership, Explanation, Extension, Fleet, FleetEntry, FleetView, Heartbeat,
         HookReport, LeftOut, Observation, Options, OwnershipGuard, ProcessIdentity, Reader, Record, Report,
         SeatChange, Session, SessionEnvironment, Snapshot, State, Tick, TriedRow, Watch, Writer,
-        arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, read_fleet, serve_hook,
+        arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, read_fleet,
+        serve_hook,
     };
     #[pymodule_export]
     use crate::tables::{codes, version, words};

@@ -30,7 +30,8 @@ pub(crate) fn words(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("INPUT_BUFFER", listed(core::InputBuffer::ALL, core::InputBuffer::word))?;
     table.set_item("ASK", listed(core::Ask::ALL, core::Ask::word))?;
     table.set_item("UNKNOWN", listed(core::UnknownReason::ALL, core::UnknownReason::word))?;
-    let evidence = core::Evidence::ALL.iter().copied().filter(|evidence| *evidence != core::Evidence::Unknown);
+    let evidence =
+        core::Evidence::ALL.iter().copied().filter(|evidence| *evidence != core::Evidence::Unknown);
     table.set_item("EVIDENCE", evidence.map(core::Evidence::word).collect::<Vec<_>>())?;
     table.set_item("CHILD_STEP", listed(ChildStep::ALL, ChildStep::word))?;
     table.set_item("NOTICING", listed(core::Noticing::ALL, core::Noticing::word))?;

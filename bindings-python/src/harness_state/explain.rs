@@ -29,7 +29,8 @@ pub(crate) struct Explanation {
 
 impl Explanation {
     pub(super) fn of(py: Python<'_>, explanation: core::Explanation) -> PyResult<Self> {
-        let state = explanation.derived.clone().map(|derived| Py::new(py, State::from(derived))).transpose()?;
+        let state =
+            explanation.derived.clone().map(|derived| Py::new(py, State::from(derived))).transpose()?;
         let row = |row: &core::TriedRow| {
             let (clause, question) = (row.clause.to_owned(), row.question.to_owned());
             Py::new(py, TriedRow { clause, question, matched: row.matched })

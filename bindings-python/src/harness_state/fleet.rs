@@ -295,11 +295,7 @@ impl FleetView {
         self.made(py)?.try_iter().map(EntryIterator)
     }
 
-    fn __getitem__<'py>(
-        &self,
-        py: Python<'py>,
-        position: Given<isize>,
-    ) -> PyResult<Bound<'py, FleetEntry>> {
+    fn __getitem__<'py>(&self, py: Python<'py>, position: Given<isize>) -> PyResult<Bound<'py, FleetEntry>> {
         Ok(self.made(py)?.as_any().get_item(position.0)?.cast_into()?)
     }
 

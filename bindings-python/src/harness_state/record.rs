@@ -63,7 +63,8 @@ value! {
 
 impl Record {
     pub(super) fn of(py: Python<'_>, record: &core::Record) -> PyResult<Self> {
-        let extension = record.extension.as_ref().map(|extension| Extension::of(py, extension)).transpose()?;
+        let extension =
+            record.extension.as_ref().map(|extension| Extension::of(py, extension)).transpose()?;
         Ok(Record {
             schema: record.schema.clone(),
             agent: record.agent.clone(),

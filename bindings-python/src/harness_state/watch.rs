@@ -215,11 +215,7 @@ impl Watch {
         slf
     }
 
-    #[pyo3(signature = (
-        exception_type: "type[BaseException] | None",
-        exception: "BaseException | None",
-        traceback: "types.TracebackType | None"
-    ))]
+    #[pyo3(signature = (exception_type, exception, traceback, /))]
     fn __exit__(
         &self,
         py: Python<'_>,
