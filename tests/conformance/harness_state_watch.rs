@@ -319,6 +319,27 @@ fn hs_93_a_probe_of_the_callers_own_is_asked_at_its_interval() {
 }
 
 #[test]
+fn hs_93_a_conclusion_that_holds_is_told_once_however_the_clocks_round() {
+    let ground = Ground::new();
+    let host = Host::system();
+    let new = NewSession {
+        directory: ground.path("a"),
+        agent: "a".to_owned(),
+        harness: "codex".to_owned(),
+        pty_session: Some("p".to_owned()),
+        token: None,
+    };
+    let session = Session::start(new, &Options::default(), &host).expect("it starts");
+    session.writer().observe(&Observation::new(State::Active)).expect("it lands");
+    let probe = WatchProbe::Own(Arc::new(Switch::default()));
+    let options = WatchOptions { probe_interval: Duration::from_millis(10), ..WatchOptions::default() };
+    let mut watch = watching(&ground, "a", probe, &options, &host);
+    assert_eq!(told(&mut watch), [". active"]);
+    let half_a_second = Some(Duration::from_millis(500));
+    assert_eq!(watch.next(half_a_second).expect("no error"), None);
+}
+
+#[test]
 fn hs_93_the_file_may_be_replaced_in_every_way() {
     let ground = Ground::new();
     ground.publish("a", "active");

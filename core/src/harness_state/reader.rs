@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::codec::{self, MAX_RECORD_BYTES};
 use super::derive::{Derived, DerivedRef, Snapshot, derive};
+use super::explain::Explanation;
 use super::fleet::absolute;
 use super::moment::Moment;
 use super::options::Options;
@@ -65,6 +66,13 @@ impl Reader {
     pub fn read(&self, probe: Option<&dyn Probe>) -> Option<Derived> {
         let snapshot = self.snapshot();
         self.asking(probe, snapshot.record(), |ask| snapshot.derive(&self.options, snapshot.taken_at(), ask))
+    }
+
+    /// As [`Reader::read`], and which row of the table decided (HS-91).
+    #[must_use]
+    pub fn explain(&self, probe: Option<&dyn Probe>) -> Explanation {
+        let snapshot = self.snapshot();
+        self.asking(probe, snapshot.record(), |ask| snapshot.explain(&self.options, snapshot.taken_at(), ask))
     }
 
     /// As [`Reader::read`], lending what it found from a buffer that is used again. After the first read a record costs

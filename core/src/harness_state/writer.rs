@@ -93,6 +93,12 @@ impl Writer {
         Ok(Writer { evidence, ..self })
     }
 
+    /// By what it knows what it observes.
+    #[must_use]
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
+    }
+
     /// The voice of a hook: what it tells of happened at this time on the boot clock. It gives way to what stands of a
     /// later event (HS-97).
     pub(crate) fn of_hook(self, event_ms: u64) -> Self {
