@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::derive::{Derived, Snapshot};
+use super::explain::Explanation;
 use super::moment::Moment;
 use super::options::Options;
 use super::probe::{Probe, ask_within_budget};
 use super::seat::{RECORD, Stored};
 use crate::host::Host;
+use crate::process::Liveness;
 use crate::storage::Directory;
 
 /// Reads one agent's record, by its directory or by the record's own path. May be shared by threads.
@@ -43,15 +45,30 @@ impl Reader {
     #[must_use]
     pub fn read(&self, probe: Option<&dyn Probe>) -> Option<Derived> {
         let snapshot = self.snapshot();
-        let record = snapshot.record();
-        let mut ask = || match (probe, record) {
+        self.asking(&snapshot, probe, |asked| snapshot.derive(&self.options, snapshot.taken_at(), asked))
+    }
+
+    /// As [`Reader::read`], and which row of the table decided (HS-91).
+    #[must_use]
+    pub fn explain(&self, probe: Option<&dyn Probe>) -> Explanation {
+        let snapshot = self.snapshot();
+        self.asking(&snapshot, probe, |asked| snapshot.explain(&self.options, snapshot.taken_at(), asked))
+    }
+
+    /// Concludes with what asks the probe, where there is one.
+    fn asking<T>(
+        &self,
+        snapshot: &Snapshot,
+        probe: Option<&dyn Probe>,
+        conclude: impl FnOnce(Option<&mut dyn FnMut() -> Liveness>) -> T,
+    ) -> T {
+        let mut ask = || match (probe, snapshot.record()) {
             (Some(probe), Some(record)) => {
                 ask_within_budget(probe, record, &*self.host.clock, self.options.probe_budget)
             }
-            _ => crate::process::Liveness::Indeterminate,
+            _ => Liveness::Indeterminate,
         };
-        let asked: Option<&mut dyn FnMut() -> _> = if probe.is_some() { Some(&mut ask) } else { None };
-        snapshot.derive(&self.options, snapshot.taken_at(), asked)
+        conclude(if probe.is_some() { Some(&mut ask) } else { None })
     }
 
     /// What stands there, for deriving later and for looking at the record itself.

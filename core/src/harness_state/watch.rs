@@ -66,6 +66,22 @@ pub enum Noticing {
     PolledLimit,
 }
 
+impl Noticing {
+    /// Every way.
+    pub const ALL: &'static [Noticing] =
+        &[Noticing::Notified, Noticing::PolledUnsupported, Noticing::PolledLimit];
+
+    /// The stable lower-case word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Noticing::Notified => "notified",
+            Noticing::PolledUnsupported => "polled-unsupported",
+            Noticing::PolledLimit => "polled-limit",
+        }
+    }
+}
+
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
