@@ -1,7 +1,7 @@
 /** Watches: changes as they come, and an end that leaves nothing. */
 
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, readlinkSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -25,16 +25,23 @@ async function next(watching, wanted = () => true) {
 }
 
 const said = ({ state }) => state && (state.reason ?? state.state)
-const count = (what) => readdirSync(`/proc/self/${what}`).length
-
-/** Fails when the threads or descriptors of this process are not as many as they were. */
-async function leavesNothing(action) {
-  const before = [count('task'), count('fd')]
-  await action()
-  const left = () => [count('task'), count('fd')]
-  for (let turn = 0; turn < 100 && left().some((now, which) => now > before[which]); turn += 1) await pause(10)
-  assert.deepEqual(left(), before)
+/** The threads and descriptors of watches that this process has. Nobody else here has such ones. */
+function held() {
+  const threads = readdirSync('/proc/self/task').filter((id) => (
+    attempt(() => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').startsWith('gallivant-watch'))
+  ))
+  const descriptors = readdirSync('/proc/self/fd').filter((fd) => (
+    attempt(() => /inotify|timerfd/.test(readlinkSync(`/proc/self/fd/${fd}`)))
+  ))
+  return { threads: threads.length, descriptors: descriptors.length }
 }
+
+/** What is listed may be gone by the time at which it is looked at. */
+function attempt(action) {
+  try { return action() } catch { return false }
+}
+
+const NOTHING = { threads: 0, descriptors: 0 }
 
 test('hs_93_a_record_s_first_change_tells_what_is_there_and_the_next_what_became_of_it', async (t) => {
   const directory = join(directoryFor(t), 'not', 'yet')
@@ -175,25 +182,27 @@ test('hs_94_a_process_and_a_fixed_answer_are_probes_of_a_watch_too', async (t) =
 
 test('hs_93_leaving_the_loop_closing_and_disposing_leave_no_thread_and_no_descriptor', async (t) => {
   const { directory } = claimedSeat(t)
-  // The first watch makes what stays for the process: the pool of the engine, the handles of the runner.
-  for await (const _ of watch(directory)) break
-  await leavesNothing(async () => {
-    for await (const { state } of watch(directory)) {
-      assert.equal(state.reason, 'claimed')
-      break
-    }
-    const closed = watchFleet(directory)
-    await closed.close()
-    await closed.close()
-    const disposed = watch(directory)
-    await next(disposed)
-    if (Symbol.asyncDispose !== undefined) await disposed[Symbol.asyncDispose]()
-    else await disposed.close()
-    assert.equal(disposed.closed, true)
-    assert.deepEqual(await disposed.next(), { done: true, value: undefined })
-    assert.deepEqual(await disposed.return('x'), { done: true, value: 'x' })
-    for (let turn = 0; turn < 20; turn += 1) watch(directory).close()
-  })
+  assert.deepEqual(held(), NOTHING)
+  for await (const { state } of watch(directory)) {
+    assert.equal(state.reason, 'claimed')
+    assert.equal(held().threads, 1)
+    assert.ok(held().descriptors > 0)
+    break
+  }
+  assert.deepEqual(held(), NOTHING)
+  const closed = watchFleet(directory)
+  await closed.close()
+  await closed.close()
+  assert.deepEqual(held(), NOTHING)
+  const disposed = watch(directory)
+  await next(disposed)
+  if (Symbol.asyncDispose !== undefined) await disposed[Symbol.asyncDispose]()
+  else await disposed.close()
+  assert.equal(disposed.closed, true)
+  assert.deepEqual(await disposed.next(), { done: true, value: undefined })
+  assert.deepEqual(await disposed.return('x'), { done: true, value: 'x' })
+  await Promise.all(Array.from({ length: 20 }, () => watch(directory).close()))
+  assert.deepEqual(held(), NOTHING)
 })
 
 test('whoever_waits_when_a_watch_is_closed_is_told_that_it_is_done', async (t) => {
@@ -209,21 +218,21 @@ test('a_signal_ends_a_watch_with_its_reason', async (t) => {
   const { directory } = claimedSeat(t)
   const reason = new Error('enough')
   assert.throws(() => watch(directory, { signal: AbortSignal.abort(reason) }), (error) => error === reason)
-  await leavesNothing(async () => {
-    const stop = new AbortController()
-    const watching = watch(directory, { signal: stop.signal })
-    await next(watching)
-    const waiting = watching.next()
-    stop.abort(reason)
-    await assert.rejects(waiting, (error) => error === reason)
-    assert.equal((await watching.next()).done, true)
-    await watching.close()
-    const second = new AbortController()
-    const loop = async () => {
-      for await (const _ of watchFleet(directory, { signal: second.signal })) second.abort(reason)
-    }
-    await assert.rejects(loop(), (error) => error === reason)
-  })
+  const stop = new AbortController()
+  const watching = watch(directory, { signal: stop.signal })
+  await next(watching)
+  const waiting = watching.next()
+  stop.abort(reason)
+  await assert.rejects(waiting, (error) => error === reason)
+  assert.equal((await watching.next()).done, true)
+  await watching.close()
+  const second = new AbortController()
+  const loop = async () => {
+    for await (const _ of watchFleet(directory, { signal: second.signal })) second.abort(reason)
+  }
+  await assert.rejects(loop(), (error) => error === reason)
+  for (let turn = 0; turn < 200 && held().threads > 0; turn += 1) await pause(10)
+  assert.deepEqual(held(), NOTHING)
 })
 
 test('what_ends_a_watch_by_itself_is_thrown_once', async (t) => {
@@ -311,11 +320,11 @@ test('c_064_workers_with_open_watches_end_with_success', async (t) => {
     if (ending === 'terminate') return worker.terminate()
     return (await exit)[0]
   }
-  for (const ending of ['unref', 'exit', 'close']) assert.equal(await end(ending), 0, ending)
-  await leavesNothing(async () => {
-    const endings = Array.from({ length: 4 }, () => ['unref', 'exit', 'close', 'terminate']).flat()
-    for (const ending of endings) assert.equal(await end(ending), ending === 'terminate' ? 1 : 0, ending)
-  })
+  const endings = Array.from({ length: 4 }, () => ['unref', 'exit', 'close', 'terminate']).flat()
+  for (const ending of endings) {
+    assert.equal(await end(ending), ending === 'terminate' ? 1 : 0, ending)
+    assert.deepEqual(held(), NOTHING, ending)
+  }
 })
 
 test('a_watch_shows_its_path_and_whether_it_is_closed', async (t) => {

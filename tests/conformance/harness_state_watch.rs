@@ -280,6 +280,21 @@ fn hs_93_a_probe_of_the_callers_own_is_asked_at_its_interval() {
 }
 
 #[test]
+fn hs_93_an_instant_that_is_reckoned_anew_is_no_change() {
+    // Its record has an extension, so that `valid_until` is reckoned on the machine's own clocks at each question.
+    let ground = Ground::new();
+    let _session = session(&ground, "a");
+    let switch = Arc::new(Switch::default());
+    let options = WatchOptions { probe_interval: Duration::from_millis(10), ..WatchOptions::default() };
+    let mut watch =
+        watching(&ground, "a", WatchProbe::Own(Arc::clone(&switch) as _), &options, ground.host());
+    assert_eq!(told(&mut watch), [". active"]);
+    assert_eq!(watch.next(Some(Duration::from_millis(500))).expect("no error"), None);
+    switch.0.store(true, Ordering::Relaxed);
+    assert_eq!(told(&mut watch), [". session-dead"]);
+}
+
+#[test]
 fn hs_93_the_file_may_be_replaced_in_every_way() {
     let ground = Ground::new();
     ground.publish("a", "active");

@@ -75,9 +75,16 @@ pub(super) enum Target {
     },
 }
 
+/// An instant that is reckoned on the machine's own clocks and said on the wall clock is another by a millisecond at each
+/// reckoning, and by some more where the wall clock is being slewed. That is no change.
+const SAME_INSTANT_MS: u64 = 1000;
+
 #[derive(Debug)]
 struct Told {
+    /// As it was told.
     derived: Derived,
+    /// When it changes by time alone, as it was reckoned last.
+    due_ms: Option<u64>,
     /// Whether a probe's answer decides and has not been death.
     hangs_on_probe: bool,
 }
@@ -224,18 +231,26 @@ impl Engine {
                 self.unread.remove(&path);
             }
             let told = self.told.get(&path);
-            if let Some(at) = told.and_then(|told| told.derived.valid_until_ms) {
+            if let Some(at) = told.and_then(|told| told.due_ms) {
                 self.due.remove(&(at, path.clone()));
             }
-            let is_another = told.map(|told| &told.derived) != derived.as_ref();
-            if let Some(at) = derived.as_ref().and_then(|derived| derived.valid_until_ms) {
+            let due_ms = derived.as_ref().and_then(|derived| derived.valid_until_ms);
+            let is_another = match (told, &derived) {
+                (Some(told), Some(derived)) => says_another(&told.derived, derived),
+                (told, derived) => told.is_some() != derived.is_some(),
+            };
+            if let Some(at) = due_ms {
                 self.due.insert((at, path.clone()));
             }
-            match &derived {
-                Some(derived) => {
-                    self.told.insert(path.clone(), Told { derived: derived.clone(), hangs_on_probe });
+            match (&derived, self.told.get_mut(&path)) {
+                (Some(_), Some(told)) if !is_another => {
+                    (told.due_ms, told.hangs_on_probe) = (due_ms, hangs_on_probe);
                 }
-                None => {
+                (Some(derived), _) => {
+                    let derived = derived.clone();
+                    self.told.insert(path.clone(), Told { derived, due_ms, hangs_on_probe });
+                }
+                (None, _) => {
                     self.told.remove(&path);
                 }
             }
@@ -327,6 +342,16 @@ impl Engine {
         let wall = self.due.first().map(|(at, _)| Duration::from_millis(at.saturating_sub(wall_ms)));
         self.notifier.set_alarm(&Alarm { awake, wall }).map_err(failed)
     }
+}
+
+/// Whether there is something to tell after this was told.
+fn says_another(told: &Derived, now: &Derived) -> bool {
+    let is_same_instant = match (told.valid_until_ms, now.valid_until_ms) {
+        (Some(told), Some(now)) => told.abs_diff(now) <= SAME_INSTANT_MS,
+        (told, now) => told == now,
+    };
+    let now = Derived { valid_until_ms: told.valid_until_ms, ..now.clone() };
+    !is_same_instant || *told != now
 }
 
 /// What one seat says.
