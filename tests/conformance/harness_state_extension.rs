@@ -10,7 +10,7 @@ use gallivant_core::harness_state::{
 };
 use gallivant_core::process::ProcessFact;
 use gallivant_core::testing::{OperationKind, Point, Simulation, simulated_host};
-use gallivant_core::{Code, Host};
+use gallivant_core::Host;
 
 use crate::support::{Seat, active, idle, line, observe};
 

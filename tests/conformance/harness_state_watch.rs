@@ -319,24 +319,18 @@ fn hs_93_a_probe_of_the_callers_own_is_asked_at_its_interval() {
 }
 
 #[test]
-fn hs_93_a_conclusion_that_holds_is_told_once_however_the_clocks_round() {
+fn hs_93_an_instant_that_is_reckoned_anew_is_no_change() {
+    // Its record has an extension, so that `valid_until` is reckoned on the machine's own clocks at each question.
     let ground = Ground::new();
-    let host = Host::system();
-    let new = NewSession {
-        directory: ground.path("a"),
-        agent: "a".to_owned(),
-        harness: "codex".to_owned(),
-        pty_session: Some("p".to_owned()),
-        token: None,
-    };
-    let session = Session::start(new, &Options::default(), &host).expect("it starts");
-    session.writer().observe(&Observation::new(State::Active)).expect("it lands");
-    let probe = WatchProbe::Own(Arc::new(Switch::default()));
+    let _session = session(&ground, "a");
+    let switch = Arc::new(Switch::default());
     let options = WatchOptions { probe_interval: Duration::from_millis(10), ..WatchOptions::default() };
-    let mut watch = watching(&ground, "a", probe, &options, &host);
+    let mut watch =
+        watching(&ground, "a", WatchProbe::Own(Arc::clone(&switch) as _), &options, ground.host());
     assert_eq!(told(&mut watch), [". active"]);
-    let half_a_second = Some(Duration::from_millis(500));
-    assert_eq!(watch.next(half_a_second).expect("no error"), None);
+    assert_eq!(watch.next(Some(Duration::from_millis(500))).expect("no error"), None);
+    switch.0.store(true, Ordering::Relaxed);
+    assert_eq!(told(&mut watch), [". session-dead"]);
 }
 
 #[test]
