@@ -13,6 +13,7 @@ from .support import ROOT, SeatCase, contents, environment
 from .test_hook import payloads
 
 EXAMPLE = os.path.join(ROOT, "examples/python-hook")
+SETTINGS = os.path.join(ROOT, "examples/settings/claude-code.settings.json")
 
 
 class Example(SeatCase):
@@ -35,7 +36,7 @@ class Example(SeatCase):
         return gallivant.Reader(self.seat).read()
 
     def test_a_recorded_run_through_the_commands_of_the_settings(self):
-        with open(os.path.join(EXAMPLE, "settings.json")) as settings:
+        with open(SETTINGS) as settings:
             hooks = json.load(settings)["hooks"]
         told = []
         for name, payload in payloads("claude-code.interactive-permission-clear"):
@@ -50,7 +51,7 @@ class Example(SeatCase):
         self.assertEqual(self.log(), [])
 
     def test_every_event_of_the_settings_is_known(self):
-        with open(os.path.join(EXAMPLE, "settings.json")) as settings:
+        with open(SETTINGS) as settings:
             events = json.load(settings)["hooks"]
         self.assertGreaterEqual(len(events), 15)
         for event in events:

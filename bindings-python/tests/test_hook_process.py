@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tempfile
 import time
 import unittest
 
@@ -283,6 +284,21 @@ class Deadlines(HookCase):
                     done = subprocess.run(command, input=STOP, env=environment(**self.variables), capture_output=True)
                     self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
                     self.assertEqual(self.record()["state"], "idle")
+
+    def test_the_file_itself_is_a_hook_and_the_command_says_how(self):
+        said = subprocess.run(
+            [sys.executable, "-m", "gallivant.hook", "--command", "claude"],
+            env=environment(), capture_output=True, text=True, check=True,
+        )
+        # A folder of the package's name where the harness works is not looked into.
+        with tempfile.TemporaryDirectory() as project:
+            os.mkdir(os.path.join(project, "gallivant"))
+            with open(os.path.join(project, "gallivant", "__init__.py"), "w") as module:
+                module.write("print('here'); raise SystemExit(3)")
+            variables = {**self.variables, "PATH": os.environ.get("PATH", "")}
+            done = subprocess.run(said.stdout, shell=True, cwd=project, env=variables, input=STOP, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertEqual(self.record()["state"], "idle")
 
     def test_importing_the_module_leaves_the_signals_alone(self):
         said = run_python(

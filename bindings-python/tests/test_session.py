@@ -68,7 +68,7 @@ class Sessions(SeatCase):
         superseded = self.start(host=host)
         gallivant.claim(self.seat, agent="worker", harness="claude", token="last", host=host)
         host.advance_ms(300_003)
-        self.assertEqual(superseded.heartbeat_if_due(), gallivant.Tick(outcome="skipped", skip="foreign-token"))
+        self.assertEqual(superseded.heartbeat_if_due(), gallivant.Tick(outcome="skipped", skip="superseded"))
         self.assertFalse(superseded.holds_lease)
 
     def test_end_is_durable_and_releases_the_lease(self):

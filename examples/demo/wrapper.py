@@ -18,7 +18,8 @@ def main(directory: str, harness: str, command: list[str]) -> int:
         session.attach(process.pid)
         while (status := wait(process, seconds=1)) is None:
             try:
-                session.heartbeat_if_due()
+                if session.heartbeat_if_due().skip == "superseded":
+                    process.terminate()  # another session has the seat: nothing that this one does is seen any more
             except gallivant.GallivantError as error:
                 # A full disk or a busy lock now is no reason to leave the harness alone: the next one may land.
                 print(f"{error}; {error.remedy}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What `gallivant-hook` answers a person: `--check`, `--help`, `--version`. A hook that is served loads nothing of this."""
+"""What `gallivant-hook` answers a person: `--check`, `--command`, `--help`, `--version`. A hook that is served loads nothing of this."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ usage: gallivant-hook HARNESS            serve one hook, as a harness's settings
                                          input, the session in the environment; prints nothing and exits 0
        gallivant-hook --check [HARNESS]  say what a hook would find that is started here, and end with the line `ok`,
                                          or with what is wrong and what to do; exits 0 or 1
+       gallivant-hook --command HARNESS  print the command line that starts a hook quickest, for the settings
        gallivant-hook --version
        gallivant-hook --help
 
-HARNESS is claude or codex. `python3 -m gallivant.hook` is the same command. Run --check where the harness runs its
+HARNESS is claude, codex, opencode or gemini. Run --check where the harness runs its
 hooks, such as from the harness's own shell tool: what it finds depends on the environment.
 """
 
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str]) -> int:
     asked, *rest = arguments
     if asked == "--check" and len(rest) <= 1:
         return _check(*rest)
+    if asked == "--command" and len(rest) == 1:
+        return _command(*rest)
     if rest or asked not in ("--help", "--version"):
         print(f"gallivant-hook: not understood\n{USAGE}", end="", file=sys.stderr)
         return 2
@@ -57,6 +60,14 @@ def _check(harness: str | None = None) -> int:
         return 1
     print(text, end="")
     return 0 if in_order else 1
+
+
+def _command(harness: str) -> int:
+    import shlex
+
+    hook = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook.py")
+    print(shlex.join([sys.executable, "-I", "-S", hook, harness]))
+    return 0
 
 
 def _not_installed(missing: ImportError) -> int:

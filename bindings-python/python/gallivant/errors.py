@@ -36,7 +36,7 @@ class GallivantError(Exception):
     to say; `message` is one line for people and may change; `remedy` is one sentence that an operator can act on;
     `os_error` is the `errno` of the system call that failed, where one did.
 
-    `str()` is code and message in one line. From Python 3.11 on a traceback shows reason and remedy below it, as notes.
+    `str()` is code, reason and message in one line. From Python 3.11 on a traceback shows the remedy below it, as a note.
     """
 
     code: str = ""
@@ -59,16 +59,16 @@ class GallivantError(Exception):
         self.reason = reason
         self.remedy = remedy
         self.os_error = os_error
-        # Before Python 3.11 nobody would show them.
+        # Before Python 3.11 nobody would show it.
         add_note = getattr(self, "add_note", None)
-        if add_note is not None:
-            if reason:
-                add_note(f"reason: {reason}")
-            if remedy:
-                add_note(f"remedy: {remedy}")
+        if add_note is not None and remedy:
+            add_note(f"remedy: {remedy}")
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}" if self.code else self.message
+        if not self.code:
+            return self.message
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.code}{reason}: {self.message}"
 
 
 class InputError(GallivantError):

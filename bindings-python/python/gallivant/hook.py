@@ -1,4 +1,8 @@
-"""Serves one hook of a harness: `python -m gallivant.hook HARNESS`, or the command `gallivant-hook HARNESS`.
+"""Serves one hook of a harness: the command `gallivant-hook HARNESS`, or this file by its path.
+
+`python3 -I -S …/gallivant/hook.py HARNESS` starts quickest; `gallivant-hook --command HARNESS` prints it for the
+installed package. `python3 -I -m gallivant.hook HARNESS` is the same; without `-I` that form takes a folder called
+`gallivant` in the directory in which the harness works for the package.
 
 The payload comes from standard input; for the notify program of Codex from the last argument. The session comes from
 the environment that `Session.to_env` gave the harness. The process exits 0, prints nothing, and is over 1 s after it
@@ -27,6 +31,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
+
+if not __package__:
+    # Run by its path, with `-I -S` the quickest way to start: no directory of the caller's is looked into, and neither
+    # `site` nor a package of another place is loaded.
+    __package__ = "gallivant"
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 __all__ = ["keep_deadline", "main"]
 

@@ -87,7 +87,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.code.name(), self.message())
+        match self.reason {
+            Some(reason) => write!(out, "{} ({reason}): {}", self.code.name(), self.message()),
+            None => write!(out, "{}: {}", self.code.name(), self.message()),
+        }
     }
 }
 

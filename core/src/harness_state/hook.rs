@@ -234,8 +234,7 @@ fn entry(harness: Harness, report: &HookReport) -> Option<String> {
     let name = harness.name();
     match &report.outcome {
         HookOutcome::Failed(error) => {
-            let reason = error.reason().unwrap_or("-");
-            Some(format!("{name} {event} failed reason={reason} {error}; {}", error.remedy()))
+            Some(format!("{name} {event} failed {error}; {}", error.remedy()))
         }
         HookOutcome::Observed(Report { outcome: Outcome::Refused(refusal), .. }) => {
             Some(format!("{name} {event} refused {}", refusal.word()))
