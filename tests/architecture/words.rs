@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gallivant_core::harness_state::adapters::Ignored;
-use gallivant_core::harness_state::{Refusal, Skip, State, UnknownReason};
+use gallivant_core::harness_state::adapters::{ChildStep, Ignored};
+use gallivant_core::harness_state::{Evidence, Noticing, Refusal, Skip, State, UnknownReason};
 
 use crate::text;
 
@@ -42,6 +42,10 @@ fn every_word_of_the_code_has_its_row() {
     assert_table("Refusals", Refusal::ALL, Refusal::word);
     assert_table("Skips", Skip::ALL, Skip::word);
     assert_table("Ignored events", Ignored::ALL, Ignored::word);
+    let evidence: Vec<_> = Evidence::ALL.iter().copied().filter(|word| *word != Evidence::Unknown).collect();
+    assert_table("Evidence", &evidence, Evidence::word);
+    assert_table("Child steps", ChildStep::ALL, ChildStep::word);
+    assert_table("Noticing", Noticing::ALL, Noticing::word);
 }
 
 #[test]

@@ -1057,7 +1057,9 @@ class TestHost:
         """
     def set_wall_ms(self, /, wall_ms: SupportsIndex) -> None:
         """
-        Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
+        Puts the wall clock there, in ms since 1970, as an operator or a time server does. The clocks by which a record
+        with the extension object is judged go on: what is to grow old is let by `advance_ms`. Does nothing where the clock
+        is the machine's own.
         """
 
 @final
