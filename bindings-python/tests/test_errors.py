@@ -42,7 +42,7 @@ class Table(unittest.TestCase):
             self.assertIs(type(error), getattr(gallivant, class_name(name)))
             self.assertEqual((error.code, error.kind, error.reason), (name, kind, "why"))
             self.assertEqual((error.message, error.remedy, error.os_error), ("what happened", remedy, 5))
-            self.assertEqual(str(error), f"{name}: what happened")
+            self.assertEqual(str(error), f"{name} (why): what happened")
             shown = "".join(traceback.format_exception_only(type(error), error))
             self.assertIn(f"{name}: what happened\n", shown)
             if sys.version_info >= (3, 11):

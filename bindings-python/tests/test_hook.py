@@ -106,7 +106,7 @@ class Hooks(SeatCase):
         broken = {**self.session.to_env(), words.VARIABLE_SESSION_SEQ: "first"}
         report = self.observe(b'{"hook_event_name":"Stop"}', broken)
         self.assertEqual((report.kind, report.error.reason), ("failed", "environment"))
-        self.assertIn("reason=environment", self.log()[0])
+        self.assertIn("(environment)", self.log()[0])
         report = self.observe(b'{"hook_event_name":"Stop"}', {**self.session.to_env(), words.VARIABLE_AGENT: "\ud800"})
         self.assertEqual((report.kind, report.error.reason), (words.HOOK_KIND_FAILED, "environment"))
 
