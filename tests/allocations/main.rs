@@ -1,5 +1,7 @@
 //! What is read again and again allocates nothing: one record by a reader's buffer, and each record of a fleet.
 
+#![allow(clippy::disallowed_methods, reason = "a test makes and removes the files that it reads")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;

@@ -334,7 +334,8 @@ class ProcessIdentity:
 class Reader:
     """
     Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
-    share it. No lock is taken and nothing is created.
+    share it. No lock is taken and nothing is created. Raises `HarnessStateInputError` with reason `path` for the empty
+    path.
     """
     def __new__(cls, /, path: str | PathLike[str], *, options: Options | None = None, host: TestHost | None = None) -> Reader: ...
     def __repr__(self, /) -> str: ...

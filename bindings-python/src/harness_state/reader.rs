@@ -12,11 +12,13 @@ use super::probe::{answer_of, probe_of};
 use super::record::{Record, State};
 use crate::argument::{Given, taken};
 use crate::call;
+use crate::error;
 use crate::host::host_of;
 use crate::testing::TestHost;
 
 /// Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
-/// share it. No lock is taken and nothing is created.
+/// share it. No lock is taken and nothing is created. Raises `HarnessStateInputError` with reason `path` for the empty
+/// path.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -29,12 +31,14 @@ impl Reader {
     #[new]
     #[pyo3(signature = (path, *, options=None, host=None))]
     fn new(
+        py: Python<'_>,
         path: Given<PathBuf>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
-    ) -> Self {
+    ) -> PyResult<Self> {
         let host = host_of(host);
-        Reader { reader: core::Reader::open(path.0, &options_of(options), &host), host }
+        let reader = core::Reader::try_open(path.0, &options_of(options), &host);
+        Ok(Reader { reader: reader.map_err(|refused| error::raise(py, &refused))?, host })
     }
 
     /// What may be concluded now; None when nothing was ever observed, which is not unknown. What cannot be read is
