@@ -69,6 +69,9 @@ fn seen(state: State, reason: Option<&str>) -> Observation {
     Observation { state, reason: reason.map(str::to_owned), ..ended }
 }
 
+/// What is done to the disk, and its name.
+type Step<'a> = (&'a str, Box<dyn Fn() + 'a>);
+
 fn reader(path: &Path) -> Reader {
     Reader::try_open(path, &Options::default(), &Host::system()).expect("a path")
 }
@@ -136,7 +139,7 @@ fn a_buffer_says_what_a_reader_says_whatever_stands_there() {
         )
     };
     let mut buffers = [&seat, &record].map(|path| (reader(path), ReadBuffer::default()));
-    let steps: Vec<(&str, Box<dyn Fn()>)> = vec![
+    let steps: Vec<Step<'_>> = vec![
         ("no directory", Box::new(|| {})),
         ("an empty directory", Box::new(|| std::fs::create_dir(&seat).expect("made"))),
         ("a record", Box::new(|| std::fs::write(&record, line("one")).expect("written"))),
