@@ -42,8 +42,8 @@
  * Callbacks run on the calling thread, inside the call. They return normally: no `longjmp`, no C++ exception, no thread
  * cancellation may pass through the library.
  *
- * Forks. Handles may be used in a forked child, except that locks and leases stay with the parent: a guard or session
- * that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
+ * Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
+ * session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
  * harmless. A child of a process that had several threads may only call `exec` and the like, as always.
  *
  * The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
@@ -109,7 +109,7 @@ uint32_t gallivant_abi_version(void);
 // One handle was used by two calls at once although its rule forbids it.
 #define GALLIVANT_HANDLE_BUSY 3
 
-// The caller's own signal ended a wait. No function of this header answers it yet.
+// The caller's own signal ended a wait: `gallivant_harness_state_watch_wake`.
 #define GALLIVANT_CANCELLED 4
 
 // An observation said unknown, which only readers may derive.
@@ -419,6 +419,21 @@ const char *gallivant_liveness_name(int32_t liveness);
 // To review a result or plan.
 #define GALLIVANT_ASK_REVIEW 4
 
+// By what it is known is not known. In options: by what a wrapper knows.
+#define GALLIVANT_EVIDENCE_UNKNOWN 0
+
+// A hook of the harness told it.
+#define GALLIVANT_EVIDENCE_HOOK 1
+
+// A channel that the harness offers told it: a protocol, a stream of events.
+#define GALLIVANT_EVIDENCE_CHANNEL 2
+
+// The wrapper that drives the harness knows it from what it does itself.
+#define GALLIVANT_EVIDENCE_WRAPPER 3
+
+// It was read off the harness's screen. While it is fresh, what a hook or a channel told is not replaced by it.
+#define GALLIVANT_EVIDENCE_SCREEN 4
+
 // The file could not be read.
 #define GALLIVANT_UNKNOWN_REASON_UNREADABLE_RECORD 1
 
@@ -539,6 +554,12 @@ const char *gallivant_ask_name(int32_t ask);
 // The constant for a word; `GALLIVANT_ASK_UNKNOWN` for any other. Case matters.
 int32_t gallivant_ask_from_name(const char *name, size_t name_length);
 
+// The word for a GALLIVANT_EVIDENCE constant, such as `hook`; `invalid` for any other number.
+const char *gallivant_evidence_name(int32_t evidence);
+
+// The constant for a word; `GALLIVANT_EVIDENCE_UNKNOWN` for any other. Case matters.
+int32_t gallivant_evidence_from_name(const char *name, size_t name_length);
+
 // The word for a GALLIVANT_UNKNOWN_REASON constant, such as `stale`; `invalid` for any other number.
 const char *gallivant_unknown_reason_name(int32_t unknown_reason);
 
@@ -584,13 +605,16 @@ typedef struct gallivant_harness_state_options {
     size_t wrapperless_prefixes_count;
     // Whether records carry the extension object and are judged by it: 1 or 0. Default 1.
     uint64_t extension;
+    // By what a writer that is opened with these options knows what it observes: GALLIVANT_EVIDENCE; 0 for a wrapper's
+    // knowledge. A session is a wrapper and a hook a hook whatever stands here.
+    int32_t evidence;
 } gallivant_harness_state_options;
 
 /* Initialises one, as input or output. */
 #define GALLIVANT_HARNESS_STATE_OPTIONS_INIT \
     { sizeof(gallivant_harness_state_options), NULL, { NULL, 0 }, NULL, 0, GALLIVANT_DEFAULT, \
       GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, NULL, 0, \
-      GALLIVANT_DEFAULT }
+      GALLIVANT_DEFAULT, GALLIVANT_EVIDENCE_UNKNOWN }
 
 /* --------------------------------------------------------------------------
  * Harness state: the record as it stands on disk, and what a reader concludes from it.
@@ -687,13 +711,28 @@ typedef struct gallivant_harness_state_record {
     uint64_t written_at_ms;
     // How often the observation has changed.
     uint64_t transitions;
+    // Whether its writer added the extension object: 1 if so, 0 if not; what follows is then 0 and none.
+    int32_t has_extension;
+    // By what it is known: GALLIVANT_EVIDENCE.
+    int32_t evidence;
+    // The process id of the harness, as its own namespace counts; 0 where no process was attached. See
+    // `gallivant_harness_state_snapshot_harness_process`.
+    uint32_t harness_pid;
+    // The word for the evidence as it stands, also one that this release does not know.
+    gallivant_str evidence_word;
+    // When what stands here happened, in ms since boot, the machine's sleep counted.
+    gallivant_optional_u64 event_ms;
+    // How many events came too late to be written.
+    uint64_t late;
+    // How many children run.
+    uint64_t children;
 } gallivant_harness_state_record;
 
 /* Initialises one, as input or output. */
 #define GALLIVANT_HARNESS_STATE_RECORD_INIT \
     { sizeof(gallivant_harness_state_record), 0, 0, 0, 0, 0, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, \
       { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, \
-      { NULL, 0 }, 0, 0, 0, 0 }
+      { NULL, 0 }, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, { 0, 0 }, 0, 0 }
 
 /* --------------------------------------------------------------------------
  * Harness state: probes, which say whether the session behind a live record still lives.
@@ -753,6 +792,8 @@ typedef struct gallivant_harness_state_reader gallivant_harness_state_reader;
 
 // Opens a reader on an agent's directory or on the record's own path, which need not exist yet. Touches no file.
 // `options` may be NULL.
+//
+// Errors: `GALLIVANT_HARNESS_STATE_INPUT` with reason `path` for the empty path.
 int32_t gallivant_harness_state_reader_open(const char *path,
                                             size_t path_length,
                                             const gallivant_harness_state_options *options,
@@ -763,6 +804,9 @@ int32_t gallivant_harness_state_reader_open(const char *path,
 //
 // `probe` may be NULL: then a live record is believed until it is stale. The strings of `derived` are valid until the
 // next `gallivant_harness_state_reader_read` with this reader, or until the reader is freed.
+//
+// After the first time it costs four system calls (open, stat, read, close), and memory only where the record has
+// changed. A probe that is asked costs its own.
 int32_t gallivant_harness_state_reader_read(gallivant_harness_state_reader *reader,
                                             const gallivant_harness_state_probe *probe,
                                             gallivant_harness_state_derived *derived,
@@ -817,8 +861,293 @@ int32_t gallivant_harness_state_snapshot_derive(gallivant_harness_state_snapshot
                                                 gallivant_harness_state_derived *derived,
                                                 gallivant_error **error);
 
+// Why that may be concluded, with `now_ms` and `liveness` as in `gallivant_harness_state_snapshot_derive`: which rows of the
+// reading table were tried, each by its clause in docs/spec/harness-state.md, and which one decided.
+//
+// `json` becomes one JSON object with `state` `reason` `clause` `validUntilMs` `clock` `ageMs` `rows` `record` `damage`, in
+// which the record's token is left out; `lines` some lines for people, whose wording may change. Each may be NULL where it
+// is not wanted.
+int32_t gallivant_harness_state_snapshot_explain(const gallivant_harness_state_snapshot *snapshot,
+                                                 uint64_t now_ms,
+                                                 int32_t liveness,
+                                                 gallivant_text **json,
+                                                 gallivant_text **lines,
+                                                 gallivant_error **error);
+
+// The process that the record names as the harness, for `GALLIVANT_PROBE_PROCESS`; NULL, with success, where it names none.
+int32_t gallivant_harness_state_snapshot_harness_process(const gallivant_harness_state_snapshot *snapshot,
+                                                         gallivant_process **process,
+                                                         gallivant_error **error);
+
 // Frees the snapshot and ends its strings. NULL is allowed.
 void gallivant_harness_state_snapshot_free(gallivant_harness_state_snapshot *snapshot);
+
+/* --------------------------------------------------------------------------
+ * Harness state: every record below a directory, in one call and into memory of the caller.
+ */
+
+// Every record below a directory, read again and again. What stands unchanged is asked for by `stat` alone.
+//
+// Threads: any number at once; one reads at a time, and the others wait for it. Free it with
+// `gallivant_harness_state_fleet_free`.
+typedef struct gallivant_harness_state_fleet gallivant_harness_state_fleet;
+
+// How far a fleet is looked for. Wherever bounds are asked for, NULL stands for the defaults.
+typedef struct gallivant_harness_state_fleet_options {
+    // Set by `GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT`.
+    size_t struct_size;
+    // How many levels of directories below the root are entered; 0 looks at the root alone. Default 8, at most 128.
+    uint64_t max_depth;
+    // How many records are read, at least 1. Default 100,000.
+    uint64_t max_records;
+    // How many directories are entered, whether they hold a record or not, at least 1. Default 200,000.
+    uint64_t max_directories;
+} gallivant_harness_state_fleet_options;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT \
+    { sizeof(gallivant_harness_state_fleet_options), GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT }
+
+// One agent of a fleet, and what may be concluded of it.
+typedef struct gallivant_harness_state_seat {
+    // Set by `GALLIVANT_HARNESS_STATE_SEAT_INIT`, and by the library in an array that it fills.
+    size_t struct_size;
+    // The agent's directory by its path below the root; `.` for the root itself, and for a watched record.
+    gallivant_str path;
+    // What may be concluded. It is the last member, so that it may grow.
+    gallivant_harness_state_derived derived;
+} gallivant_harness_state_seat;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_HARNESS_STATE_SEAT_INIT \
+    { sizeof(gallivant_harness_state_seat), { NULL, 0 }, GALLIVANT_HARNESS_STATE_DERIVED_INIT }
+
+// Memory of the caller into which a fleet is read. It may be used again for the next read, and is the caller's to free.
+typedef struct gallivant_harness_state_fleet_buffer {
+    // Set by `GALLIVANT_HARNESS_STATE_FLEET_BUFFER_INIT`.
+    size_t struct_size;
+    // How large one seat is for this program. Set by the macro.
+    size_t seat_size;
+    // An array of so many seats, whatever they hold; NULL for none.
+    gallivant_harness_state_seat *seats;
+    // How many seats there is room for.
+    size_t capacity;
+    // Room for the texts of the seats; NULL for none.
+    char *texts;
+    // How many bytes.
+    size_t texts_capacity;
+} gallivant_harness_state_fleet_buffer;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_HARNESS_STATE_FLEET_BUFFER_INIT \
+    { sizeof(gallivant_harness_state_fleet_buffer), sizeof(gallivant_harness_state_seat), NULL, 0, NULL, 0 }
+
+// What a walk did not look at. Nothing of it hides anything else.
+typedef struct gallivant_harness_state_left_out {
+    // Directories below the last level that is entered.
+    uint64_t too_deep;
+    // Directories that were known and not entered when the number of records or of directories was reached.
+    uint64_t too_many;
+    // Directories that could not be listed or searched. Where the record in one can be read, it is.
+    uint64_t unreadable;
+    // Directories whose names are not UTF-8.
+    uint64_t unnameable;
+    // The first of the unreadable directories and why, in one line for people; no string where there is none.
+    gallivant_str example;
+} gallivant_harness_state_left_out;
+
+// What a read of a fleet says besides its seats.
+typedef struct gallivant_harness_state_fleet_summary {
+    // Set by `GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT`.
+    size_t struct_size;
+    // How many records there are.
+    size_t count;
+    // How many of them are in the buffer: the first ones, each whole.
+    size_t filled;
+    // How many bytes the texts of all of them take, the example of `left_out` included.
+    size_t texts_needed;
+    // The instant at which the first of all the answers changes by time alone, wall clock in ms since 1970; absent where
+    // time alone changes none. Of those too that are not in the buffer.
+    gallivant_optional_u64 valid_until_ms;
+    // What was not looked at.
+    gallivant_harness_state_left_out left_out;
+} gallivant_harness_state_fleet_summary;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT \
+    { sizeof(gallivant_harness_state_fleet_summary), 0, 0, 0, { 0, 0 }, { 0, 0, 0, 0, { NULL, 0 } } }
+
+// Opens a fleet below a directory, which need not exist yet. Touches no file. `bounds` and `options` may be NULL.
+//
+// Errors: `GALLIVANT_HARNESS_STATE_INPUT` with reason `path` for the empty path.
+int32_t gallivant_harness_state_fleet_open(const char *root,
+                                           size_t root_length,
+                                           const gallivant_harness_state_fleet_options *bounds,
+                                           const gallivant_harness_state_options *options,
+                                           gallivant_harness_state_fleet **fleet,
+                                           gallivant_error **error);
+
+// Reads every record below the root, in the order of their paths, into `buffer`, which may hold any number of them or none.
+// A record that cannot be read is a seat that is unknown; a root that does not exist has none.
+//
+// `summary` says how many there are and how much room they take. While `filled` is less than `count`, or `texts_needed` more
+// than the buffer's, something did not fit: grow the buffer and call again, which asks the disk by `stat` only. Nothing is
+// ever cut off inside a seat. Strings point into the buffer's texts and end in a zero byte; nothing is allocated for a
+// record that stands unchanged.
+//
+// `probe` may be NULL, or be of the kind `GALLIVANT_PROBE_LEASE`, which asks the lease of each seat: some ten system calls
+// for each live record. `buffer` may be NULL where only the summary is wanted.
+//
+// In a forked child the first read walks the whole tree again. In a fleet of more than 1,024 agents a record below an
+// agent's own directory, where no directory was before, is found by the eighth read at the latest.
+int32_t gallivant_harness_state_fleet_read(gallivant_harness_state_fleet *fleet,
+                                           const gallivant_harness_state_probe *probe,
+                                           const gallivant_harness_state_fleet_buffer *buffer,
+                                           gallivant_harness_state_fleet_summary *summary,
+                                           gallivant_error **error);
+
+// Forgets what was found, so that the next read walks the whole tree again.
+int32_t gallivant_harness_state_fleet_forget(gallivant_harness_state_fleet *fleet,
+                                             gallivant_error **error);
+
+// Frees the fleet. What was read into buffers stays. NULL is allowed.
+void gallivant_harness_state_fleet_free(gallivant_harness_state_fleet *fleet);
+
+/* --------------------------------------------------------------------------
+ * Harness state: being told of changes of one record or of a fleet, as soon as they are there.
+ *
+ * There is no thread. A watch sleeps in the caller's own wait, or in an event loop that polls its descriptor.
+ */
+
+/* In the place of a timeout: wait without end. */
+#define GALLIVANT_FOREVER UINT64_MAX
+
+// The system notifies; nothing is looked at while nothing changes.
+#define GALLIVANT_NOTICING_NOTIFIED 1
+
+// By looking at an interval, because the platform or a file system does not notify.
+#define GALLIVANT_NOTICING_POLLED_UNSUPPORTED 2
+
+// By looking at an interval, because a limit of the system is reached (Linux: `fs.inotify.max_user_watches` and
+// `max_user_instances`). What is watched already is still notified.
+#define GALLIVANT_NOTICING_POLLED_LIMIT 3
+
+// Tells what changes of one record or of a fleet.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise; only `gallivant_harness_state_watch_wake` may be called by any
+// thread at any time. Free it with `gallivant_harness_state_watch_free`, which closes all that it opened.
+typedef struct gallivant_harness_state_watch gallivant_harness_state_watch;
+
+// How a watch notices and tells. Wherever it is asked for, NULL stands for the defaults.
+typedef struct gallivant_harness_state_watch_options {
+    // Set by `GALLIVANT_HARNESS_STATE_WATCH_OPTIONS_INIT`.
+    size_t struct_size;
+    // How often it looks where the system does not notify, in ms. Default 1 s, at least 10 ms.
+    uint64_t poll_interval_ms;
+    // How often a probe is asked whose answer nothing announces, in ms. Default 1 s, at least 10 ms.
+    uint64_t probe_interval_ms;
+    // How long it waits after the first sign of a change for more of them, so that a burst is told once, in ms. Default
+    // 5 ms.
+    uint64_t settle_ms;
+} gallivant_harness_state_watch_options;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_HARNESS_STATE_WATCH_OPTIONS_INIT \
+    { sizeof(gallivant_harness_state_watch_options), GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT }
+
+// What has changed.
+typedef struct gallivant_harness_state_change {
+    // Set by `GALLIVANT_HARNESS_STATE_CHANGE_INIT`.
+    size_t struct_size;
+    // 1 where something is told; 0 where nothing is yet, and all else is then 0 and none.
+    int32_t told;
+    // How changes are noticed at the moment: GALLIVANT_NOTICING.
+    int32_t noticing;
+    // How many seats there are of which something else is to be concluded than was told last:
+    // `gallivant_harness_state_watch_seat` lends them. It may be 0 where only the rest has changed.
+    size_t count;
+    // What a fleet's walk did not look at, as it is now.
+    gallivant_harness_state_left_out left_out;
+} gallivant_harness_state_change;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_HARNESS_STATE_CHANGE_INIT \
+    { sizeof(gallivant_harness_state_change), 0, 0, 0, { 0, 0, 0, 0, { NULL, 0 } } }
+
+// Watches one agent's record, by its directory or by the record's own path, which need not exist yet. `probe`, `watching`
+// and `options` may be NULL.
+//
+// With a probe it also tells of the session's death. The system announces the release of a lease
+// (`GALLIVANT_PROBE_LEASE`); any other probe is asked at each sign of a change and once in an interval. A callback and its
+// `user_data` are used until the watch is freed, on whichever thread calls it.
+//
+// Errors: `GALLIVANT_HARNESS_STATE_INPUT` with reason `path` for the empty path; `GALLIVANT_HARNESS_STATE_IO` where no
+// descriptor to wait on can be had.
+int32_t gallivant_harness_state_watch_record(const char *path,
+                                             size_t path_length,
+                                             const gallivant_harness_state_probe *probe,
+                                             const gallivant_harness_state_watch_options *watching,
+                                             const gallivant_harness_state_options *options,
+                                             gallivant_harness_state_watch **watch,
+                                             gallivant_error **error);
+
+// Watches every record below a directory, which need not exist yet. `bounds`, `watching` and `options` may be NULL; `probe`
+// may be NULL or of the kind `GALLIVANT_PROBE_LEASE`. Takes a kernel watch for each directory below the root: a root should
+// hold agents and not their workspaces.
+//
+// Errors: as `gallivant_harness_state_watch_record`.
+int32_t gallivant_harness_state_watch_fleet(const char *root,
+                                            size_t root_length,
+                                            const gallivant_harness_state_fleet_options *bounds,
+                                            const gallivant_harness_state_probe *probe,
+                                            const gallivant_harness_state_watch_options *watching,
+                                            const gallivant_harness_state_options *options,
+                                            gallivant_harness_state_watch **watch,
+                                            gallivant_error **error);
+
+// Waits for the next change, for at most `timeout_ms` (`GALLIVANT_FOREVER`: without end); nothing is told when the time is
+// over. The first call tells what is there now, a fleet without records too. Signals do not end the wait.
+//
+// The seats of `change`, and its strings, are valid until the next `gallivant_harness_state_watch_next` or
+// `gallivant_harness_state_watch_poll` with this watch, or until it is freed.
+//
+// Errors: `GALLIVANT_CANCELLED` after `gallivant_harness_state_watch_wake`; `GALLIVANT_HARNESS_STATE_INPUT` with reason
+// `forked` in a forked child; `GALLIVANT_HARNESS_STATE_IO` where the system cannot wait. Nothing that changed is lost by an
+// error: the next call tells it.
+int32_t gallivant_harness_state_watch_next(gallivant_harness_state_watch *watch,
+                                           uint64_t timeout_ms,
+                                           gallivant_harness_state_change *change,
+                                           gallivant_error **error);
+
+// What has changed, without waiting: for event loops, when the descriptor is readable. Where nothing is told yet the
+// descriptor is not readable any more, until it is time again. Otherwise as `gallivant_harness_state_watch_next`.
+int32_t gallivant_harness_state_watch_poll(gallivant_harness_state_watch *watch,
+                                           gallivant_harness_state_change *change,
+                                           gallivant_error **error);
+
+// One seat of the change that was told last, counted from 0 in the order of the paths. Where nothing stands there any more,
+// nothing was observed.
+//
+// Errors: `GALLIVANT_INPUT` with reason `index` from `count` on.
+int32_t gallivant_harness_state_watch_seat(gallivant_harness_state_watch *watch,
+                                           size_t index,
+                                           gallivant_harness_state_seat *seat,
+                                           gallivant_error **error);
+
+// A descriptor for `poll`, `select`, `epoll` and event loops that becomes readable when
+// `gallivant_harness_state_watch_poll` should be called: a change, an answer that time alone changes, a probe that is due, a
+// clock that was set, a wake. Call it once before the first wait. The descriptor is the watch's own: only poll it.
+//
+// -1 where there is none: on platforms without such descriptors, where only `gallivant_harness_state_watch_next` waits; in a
+// forked child; while another call uses the watch; and where `watch` is NULL.
+int32_t gallivant_harness_state_watch_descriptor(const gallivant_harness_state_watch *watch);
+
+// Ends the wait in progress, or the next one, with `GALLIVANT_CANCELLED`. From any thread. Does nothing where `watch` is
+// NULL.
+void gallivant_harness_state_watch_wake(const gallivant_harness_state_watch *watch);
+
+// Frees the watch, closes its descriptors and ends the strings of its last change. NULL is allowed.
+void gallivant_harness_state_watch_free(gallivant_harness_state_watch *watch);
 
 /* --------------------------------------------------------------------------
  * Harness state: who writes, and what is seen.
@@ -965,6 +1294,15 @@ void gallivant_harness_state_claim_result_free(gallivant_harness_state_claim_res
  * Every call that writes takes the lock, reads again, decides by the rules, and publishes in one step for every reader.
  */
 
+// The child starts.
+#define GALLIVANT_CHILD_STARTED 1
+
+// The child does something.
+#define GALLIVANT_CHILD_WORKING 2
+
+// The child is done.
+#define GALLIVANT_CHILD_STOPPED 3
+
 // One session's voice in one agent's directory.
 //
 // Threads: any number at once. Free it with `gallivant_harness_state_writer_free`.
@@ -1011,6 +1349,19 @@ int32_t gallivant_harness_state_writer_ended(gallivant_harness_state_writer *wri
                                              size_t exit_length,
                                              gallivant_harness_state_report *report,
                                              gallivant_error **error);
+
+// Notes what became of a child of the session's, a subagent: one of the GALLIVANT_CHILD constants. The turn stays as it is;
+// a reader that finds it over while children run answers `active` with reason `children`. Not synced. Where the session
+// has observed nothing or has ended, and with the extension switched off, there is nothing to note. `report` may be NULL.
+//
+// Errors: as `gallivant_harness_state_writer_observe`; `GALLIVANT_HARNESS_STATE_INPUT` with reason `child` for an id that
+// is empty or longer than 128 bytes.
+int32_t gallivant_harness_state_writer_note_child(gallivant_harness_state_writer *writer,
+                                                  const char *id,
+                                                  size_t id_length,
+                                                  int32_t step,
+                                                  gallivant_harness_state_report *report,
+                                                  gallivant_error **error);
 
 // Makes the next landed observation a transition even if it says what stands, because what stands was interrupted. Touches
 // no file.

@@ -26,6 +26,11 @@ class Reading(SeatCase):
         self.assertFalse(snapshot.wants_probe())
         self.assertFalse(os.path.exists(self.seat))
 
+    def test_the_empty_path_is_refused(self):
+        with self.assertRaises(gallivant.HarnessStateInputError) as caught:
+            gallivant.Reader("")
+        self.assertEqual(caught.exception.reason, "path")
+
     def test_hs_84_a_read_answers_every_field(self):
         host = TestHost(wall_ms=NOW)
         writer = self.claimed(host=host)

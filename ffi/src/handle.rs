@@ -108,6 +108,12 @@ pub(crate) struct Exclusive<T> {
 // releasing order its users.
 unsafe impl<T: Send> Sync for Exclusive<T> {}
 
+impl<T: Default> Default for Exclusive<T> {
+    fn default() -> Self {
+        Exclusive::new(T::default())
+    }
+}
+
 impl<T> Exclusive<T> {
     /// Nobody uses it yet.
     pub(crate) fn new(value: T) -> Self {

@@ -41,8 +41,8 @@
 //! Callbacks run on the calling thread, inside the call. They return normally: no `longjmp`, no C++ exception, no thread
 //! cancellation may pass through the library.
 //!
-//! Forks. Handles may be used in a forked child, except that locks and leases stay with the parent: a guard or session
-//! that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
+//! Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
+//! session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
 //! harmless. A child of a process that had several threads may only call `exec` and the like, as always.
 //!
 //! The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A

@@ -114,6 +114,18 @@ impl<T: Sized> OutSized<T> {
     }
 }
 
+/// Checks the size of one element of an array of the caller's, as that program knows it.
+///
+/// # Errors
+/// As [`input`].
+pub(crate) fn check_element<T>(size: usize, argument: &'static str) -> Result<()> {
+    check_size::<T>(size, argument)?;
+    if size.is_multiple_of(align_of::<T>()) {
+        return Ok(());
+    }
+    Err(wrong_size(argument, size, size_of::<T>(), "in an array breaks the alignment of the next"))
+}
+
 fn check_size<T>(size: usize, argument: &'static str) -> Result<()> {
     let known = size_of::<T>();
     if (known..=LARGEST).contains(&size) {

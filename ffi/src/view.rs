@@ -140,6 +140,51 @@ impl Texts {
     }
 }
 
+/// Memory of a fixed size for the texts of many answers, and how much of it they would all take.
+#[derive(Debug)]
+pub(crate) struct Room {
+    place: *mut c_char,
+    capacity: usize,
+    needed: usize,
+}
+
+impl Room {
+    /// Room of `capacity` bytes; without any it only counts.
+    ///
+    /// # Safety
+    /// `capacity` bytes may be written at `place` for as long as this lives; without any it may be null.
+    pub(crate) unsafe fn new(place: *mut c_char, capacity: usize) -> Self {
+        Room { place, capacity, needed: 0 }
+    }
+
+    /// How many bytes everything took that was to be held so far, each text with its zero byte.
+    pub(crate) fn needed(&self) -> usize {
+        self.needed
+    }
+
+    /// Holds these, each with a zero byte behind it; none of them where they do not all fit. Once some did not fit, no
+    /// further ones do.
+    pub(crate) fn hold<const N: usize>(&mut self, texts: [Option<&str>; N]) -> Option<[gallivant_str; N]> {
+        let mut at = self.needed;
+        self.needed = texts.iter().flatten().fold(at, |sum, text| sum.saturating_add(text.len() + 1));
+        if self.needed > self.capacity {
+            return None;
+        }
+        Some(texts.map(|text| {
+            let Some(text) = text else { return gallivant_str::NONE };
+            // SAFETY: `at` to `needed` lies in the room, by the contract of `new`, and holds every text with its zero.
+            let data = unsafe {
+                let data = self.place.add(at);
+                std::ptr::copy_nonoverlapping(text.as_ptr().cast(), data, text.len());
+                data.add(text.len()).write(0);
+                data
+            };
+            at += text.len() + 1;
+            gallivant_str { data, length: text.len() }
+        }))
+    }
+}
+
 /// Views into memory that the same handle owns and never changes.
 #[derive(Debug)]
 pub(crate) struct Fixed<T>(T);
@@ -183,6 +228,23 @@ mod tests {
                 assert_eq!(*long_view.data.add(long_view.length), 0);
             }
         }
+    }
+
+    #[test]
+    fn a_room_counts_what_does_not_fit_and_never_writes_beyond_its_end() {
+        let mut place = [7 as c_char; 8];
+        // SAFETY: seven of the eight bytes are the room's.
+        let mut room = unsafe { Room::new(place.as_mut_ptr(), 7) };
+        let [none, empty, text] = room.hold([None, Some(""), Some("abc")]).expect("five bytes");
+        // SAFETY: the views are into a local variable.
+        unsafe {
+            assert!(none.data.is_null());
+            assert_eq!((empty.text("empty").expect("UTF-8"), text.text("text").expect("UTF-8")), ("", "abc"));
+        }
+        assert!(room.hold([Some("de")]).is_none());
+        assert!(room.hold([Some("")]).is_none(), "what comes later has no room either");
+        assert_eq!(room.needed(), 9);
+        assert_eq!(place, [0, 97, 98, 99, 0, 7, 7, 7]);
     }
 
     #[test]

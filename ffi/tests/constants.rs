@@ -6,7 +6,9 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 
 use gallivant as c;
-use gallivant_core::harness_state::{Ask, BlockedOn, InputBuffer, Refusal, Skip, State, UnknownReason};
+use gallivant_core::harness_state::{
+    Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
+};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Kind};
 
@@ -93,6 +95,8 @@ fn every_word_of_a_record_has_its_constant() {
     check("BLOCKED_ON", &words, c::gallivant_blocked_on_name);
     let words: Vec<_> = InputBuffer::ALL.iter().map(|value| value.word()).collect();
     check("INPUT_BUFFER", &words, c::gallivant_input_buffer_name);
+    let words: Vec<_> = Evidence::ALL.iter().map(|value| value.word()).collect();
+    check("EVIDENCE", &words, c::gallivant_evidence_name);
     check("ASK", &Ask::ALL.iter().map(|value| value.word()).collect::<Vec<_>>(), c::gallivant_ask_name);
 }
 

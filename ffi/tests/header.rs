@@ -25,6 +25,8 @@ const PARTS: &[&str] = &[
     "harness_state/probe.rs",
     "harness_state/reader.rs",
     "harness_state/snapshot.rs",
+    "harness_state/fleet.rs",
+    "harness_state/watch.rs",
     "harness_state/identity.rs",
     "harness_state/report.rs",
     "harness_state/claim.rs",

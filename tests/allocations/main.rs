@@ -1,5 +1,7 @@
 //! What is read again and again allocates nothing: one record by a reader's buffer, and each record of a fleet.
 
+#![allow(clippy::disallowed_methods, reason = "a test makes and removes the files that it reads")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -66,6 +68,9 @@ fn seen(state: State, reason: Option<&str>) -> Observation {
     let ended = Observation::ended(None);
     Observation { state, reason: reason.map(str::to_owned), ..ended }
 }
+
+/// What is done to the disk, and its name.
+type Step<'a> = (&'a str, Box<dyn Fn() + 'a>);
 
 fn reader(path: &Path) -> Reader {
     Reader::try_open(path, &Options::default(), &Host::system()).expect("a path")
@@ -134,7 +139,7 @@ fn a_buffer_says_what_a_reader_says_whatever_stands_there() {
         )
     };
     let mut buffers = [&seat, &record].map(|path| (reader(path), ReadBuffer::default()));
-    let steps: Vec<(&str, Box<dyn Fn()>)> = vec![
+    let steps: Vec<Step<'_>> = vec![
         ("no directory", Box::new(|| {})),
         ("an empty directory", Box::new(|| std::fs::create_dir(&seat).expect("made"))),
         ("a record", Box::new(|| std::fs::write(&record, line("one")).expect("written"))),

@@ -41,6 +41,7 @@ static void numbers_that_are_no_constants_have_a_name_too(void)
         CHECK_TEXT(gallivant_input_buffer_name(number), "invalid");
         CHECK_TEXT(gallivant_ask_name(number), "invalid");
         CHECK_TEXT(gallivant_unknown_reason_name(number), "invalid");
+        CHECK_TEXT(gallivant_evidence_name(number), "invalid");
         CHECK_TEXT(gallivant_outcome_name(number), "invalid");
         CHECK_TEXT(gallivant_refusal_name(number), "invalid");
         CHECK_TEXT(gallivant_skip_name(number), "invalid");
@@ -55,6 +56,8 @@ static void words_go_both_ways_and_case_matters(void)
     CHECK(gallivant_state_from_name(TEXT("active")) == GALLIVANT_STATE_ACTIVE);
     CHECK(gallivant_state_from_name(TEXT("Active")) == GALLIVANT_STATE_UNKNOWN);
     CHECK(gallivant_state_from_name("actively", 6) == GALLIVANT_STATE_ACTIVE);
+    CHECK_TEXT(gallivant_evidence_name(GALLIVANT_EVIDENCE_SCREEN), "screen");
+    CHECK(gallivant_evidence_from_name(TEXT("hook")) == GALLIVANT_EVIDENCE_HOOK);
     CHECK_TEXT(gallivant_blocked_on_name(GALLIVANT_BLOCKED_ON_HUMAN), "human");
     CHECK(gallivant_blocked_on_from_name(TEXT("human")) == GALLIVANT_BLOCKED_ON_HUMAN);
     CHECK_TEXT(gallivant_input_buffer_name(GALLIVANT_INPUT_BUFFER_NONEMPTY), "nonempty");

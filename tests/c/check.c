@@ -114,6 +114,8 @@ gallivant_harness_state_options options_with(const gallivant_host *host)
 {
     gallivant_harness_state_options options = GALLIVANT_HARNESS_STATE_OPTIONS_INIT;
     options.host = host;
+    /* Tests set the wall clock, and a record with the extension is judged by clocks that nobody sets. */
+    options.extension = 0;
     return options;
 }
 
@@ -189,6 +191,9 @@ int main(void)
     suite_claim();
     suite_writer();
     suite_reader();
+    suite_fleet();
+    suite_watch();
+    suite_extension();
     suite_ownership();
     suite_environment();
     suite_session();

@@ -72,7 +72,7 @@ void write_file(const char *directory, const char *name, const char *content);
 /* A host whose clock stands at this time. */
 gallivant_host *host_at(uint64_t wall_ms);
 
-/* Options with this host. */
+/* Options with this host, under which records carry no extension. */
 gallivant_harness_state_options options_with(const gallivant_host *host);
 
 /* The identity of a codex session of the agent `host.worker` in the pty session `worker`. */
@@ -98,6 +98,9 @@ void suite_inputs(void);
 void suite_claim(void);
 void suite_writer(void);
 void suite_reader(void);
+void suite_fleet(void);
+void suite_watch(void);
+void suite_extension(void);
 void suite_ownership(void);
 void suite_environment(void);
 void suite_session(void);

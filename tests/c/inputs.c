@@ -16,6 +16,8 @@ static void opening_a_reader(void)
     REFUSES_NULL(gallivant_harness_state_reader_open("/", 1, NULL, NULL, &error));
     REFUSES_UTF8(gallivant_harness_state_reader_open(TEXT(BAD), NULL, &reader, &error));
     CHECK_FAILS(GALLIVANT_INPUT, "length", gallivant_harness_state_reader_open("/", SIZE_MAX, NULL, &reader, &error));
+    CHECK_FAILS(GALLIVANT_HARNESS_STATE_INPUT, "path",
+                gallivant_harness_state_reader_open("", 0, NULL, &reader, &error));
     CHECK(gallivant_harness_state_reader_open(NULL, 0, NULL, &reader, NULL) == GALLIVANT_INPUT);
     CHECK(IS_UNTOUCHED(reader));
 }

@@ -23,6 +23,7 @@ c=(gcc -g -std=c11 "${warnings[@]}" -Wstrict-prototypes -Iinclude)
 cpp=(g++ -g -std=c++17 "${warnings[@]}" -Iinclude)
 system_libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
 suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c/writer.c tests/c/reader.c
+    tests/c/fleet.c tests/c/watch.c tests/c/extension.c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
@@ -91,6 +92,8 @@ programs() {
         link "$kind" "${cpp[@]}" tests/c/cplusplus.cpp -o "$out/cplusplus-$kind"
         link "$kind" "${c[@]}" examples/c-status-bar/status_bar.c -o "$out/status-bar-$kind"
         link "$kind" "${c[@]}" "${adapter[@]}" -o "$out/adapter-$kind"
+        link "$kind" "${c[@]}" tests/c/costs.c -o "$out/costs-$kind"
+        link "$kind" "${c[@]}" tests/c/sleeping.c -o "$out/sleeping-$kind"
         for snippet in tests/c/snippets/*.c; do
             link "$kind" "${c[@]}" "$snippet" -o "$out/$(basename "$snippet" .c)-$kind"
         done
@@ -113,6 +116,15 @@ run_programs() {
             seat=$(mktemp -d "$out/agent/XXXXXX")
             check "snippet $name, $kind" timeout 300 "$@" "$out/$name-$kind" "$seat"
         done
+    done
+}
+
+# What reading costs, and that the status bar sleeps: only where nothing else allocates, traces or slows down.
+run_measurements() {
+    local kind
+    for kind in "${kinds[@]}"; do
+        count "costs, $kind" "$out/costs-$kind" "$(mktemp -d "$out/agent/XXXXXX")"
+        count "sleeping, $kind" "$out/sleeping-$kind" "$out/status-bar-$kind" "$(mktemp -d "$out/agent/XXXXXX")"
     done
 }
 
@@ -160,6 +172,7 @@ plain)
     programs
     kinds=(shared archive)
     run_programs
+    run_measurements
     check "exported symbols" exports_only_what_is_listed
     check "every function is called" every_function_is_called
     check "installed tree" installed_tree

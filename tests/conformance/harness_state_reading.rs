@@ -454,3 +454,13 @@ fn hs_71_a_directory_that_may_only_be_searched_can_be_read_from() {
     mode(0o755);
     assert_eq!(status, 0);
 }
+
+#[test]
+fn a_path_that_somebody_gave_has_to_be_one() {
+    let (host, _) = simulated_host(1);
+    let refused = Reader::try_open("", &Default::default(), &host).expect_err("the empty path");
+    assert_eq!((refused.code(), refused.reason()), (gallivant_core::Code::HarnessStateInput, Some("path")));
+    let reader = Reader::try_open("/agent", &Default::default(), &host).expect("a path");
+    assert_eq!(reader.path(), std::path::Path::new("/agent"));
+    assert_eq!(reader.read(None), None);
+}

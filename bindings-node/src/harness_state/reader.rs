@@ -79,16 +79,11 @@ pub(super) fn own_probe(parts: ProbeParts, host: &Host) -> Result<Option<Arc<dyn
 
 #[napi]
 impl NativeReader {
-    /// Opens a reader. Touches no file. The empty path is refused as a writer's is; the core's own readers, which
-    /// cannot fail, take it for a record that is not there.
+    /// Opens a reader. Touches no file. The empty path is refused as a writer's is.
     #[napi(catch_unwind)]
     pub fn open(host: &NativeHost, path: String, set: OptionParts) -> Answer<NativeReader> {
         Answer::of(|| {
-            if path.is_empty() {
-                let message = "the reader's path cannot be used, path=``";
-                return Err(Error::new(Code::HarnessStateInput, message).with_reason("path"));
-            }
-            let reader = Reader::open(path, &options(&set)?, &host.host);
+            let reader = Reader::try_open(path, &options(&set)?, &host.host)?;
             Ok(NativeReader { reader, host: host.host.clone() })
         })
     }

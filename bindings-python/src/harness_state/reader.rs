@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use gallivant_core::Host;
 use gallivant_core::harness_state::{self as core, Moment};
-use gallivant_core::{Code, Error, Host};
 use pyo3::prelude::*;
 
 use super::explain::Explanation;
@@ -12,9 +12,9 @@ use super::options::{Options, options_of};
 use super::probe::{answer_of, probe_of};
 use super::record::{Record, State};
 use crate::argument::{Given, taken};
+use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
-use crate::{call, error};
 
 /// Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
 /// share it. No lock is taken and nothing is created.
@@ -101,11 +101,7 @@ pub(super) fn opened(
     options: &core::Options,
     host: &Host,
 ) -> PyResult<core::Reader> {
-    if path.as_os_str().is_empty() {
-        let message = "the reader's path cannot be used, path=``";
-        return Err(error::raise(py, &Error::new(Code::HarnessStateInput, message).with_reason("path")));
-    }
-    call::infallible(py, || core::Reader::open(path, options, host))
+    call::fallible(py, || core::Reader::try_open(path, options, host))
 }
 
 /// What was found at one moment. Deriving from it reads nothing.

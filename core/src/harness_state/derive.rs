@@ -159,6 +159,29 @@ pub struct DerivedRef<'a> {
     pub unknown: Option<UnknownReason>,
 }
 
+impl Derived {
+    /// The same with its strings lent.
+    #[must_use]
+    pub fn lend(&self) -> DerivedRef<'_> {
+        DerivedRef {
+            state: self.state,
+            blocked_on: self.blocked_on,
+            input_buffer: self.input_buffer,
+            ask: self.ask,
+            since_ms: self.since_ms,
+            exit: self.exit.as_deref(),
+            reason: self.reason.as_deref(),
+            harness: self.harness.as_deref(),
+            observed_at_ms: self.observed_at_ms,
+            ownership_sequence: self.ownership_sequence,
+            transition_sequence: self.transition_sequence,
+            evidence_incarnation: self.evidence_incarnation.as_deref(),
+            valid_until_ms: self.valid_until_ms,
+            unknown: self.unknown,
+        }
+    }
+}
+
 impl DerivedRef<'_> {
     /// A copy that owns its strings.
     #[must_use]

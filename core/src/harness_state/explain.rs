@@ -62,25 +62,35 @@ impl Explanation {
     /// token, which is a secret of its session's, is left out.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let record = self.record.as_ref().map(|record| {
-            let shown = Record { incarnation: String::new(), ..record.clone() };
-            let text = String::from_utf8_lossy(&codec::encode(&shown)).into_owned();
-            let value = serde_json::value::RawValue::from_string(text.trim_end().to_owned());
-            value.expect("an encoded record is one JSON object")
-        });
+        let record = self.record.as_ref().map_or_else(|| "null".to_owned(), shown);
+        let record = serde_json::value::RawValue::from_string(record);
+        let (state, reason, valid_until_ms) = self.derived.as_ref().map_or((None, None, None), conclusion);
         let written = Written {
-            state: self.derived.as_ref().map(|derived| derived.state.word()),
-            reason: self.derived.as_ref().and_then(|derived| derived.reason.as_deref()),
+            state,
+            reason,
             clause: self.clause(),
-            valid_until_ms: self.derived.as_ref().and_then(|derived| derived.valid_until_ms),
+            valid_until_ms,
             clock: Clock::from(&self.at),
             age_ms: self.age_ms(),
             rows: &self.rows,
-            record,
+            record: record.expect("null, or an encoded record, which is one JSON object"),
             damage: self.damage.as_deref(),
         };
         serde_json::to_string(&written).expect("strings and integers serialise")
     }
+}
+
+/// State, reason and the end of validity. Out of line, because inlined the reason would be looked at before it is known
+/// that there is a conclusion: to no effect, and yet a memory checker reports it.
+#[inline(never)]
+fn conclusion(derived: &Derived) -> (Option<&'static str>, Option<&str>, Option<u64>) {
+    (Some(derived.state.word()), derived.reason.as_deref(), derived.valid_until_ms)
+}
+
+/// The record as it is shown: without its token.
+fn shown(record: &Record) -> String {
+    let shown = Record { incarnation: String::new(), ..record.clone() };
+    String::from_utf8_lossy(&codec::encode(&shown)).trim_end().to_owned()
 }
 
 #[derive(Serialize)]
@@ -93,7 +103,7 @@ struct Written<'a> {
     clock: Clock<'a>,
     age_ms: Option<u64>,
     rows: &'a [TriedRow],
-    record: Option<Box<serde_json::value::RawValue>>,
+    record: Box<serde_json::value::RawValue>,
     damage: Option<&'a str>,
 }
 
@@ -127,11 +137,9 @@ impl<'a> From<&'a Moment> for Clock<'a> {
 /// Some lines for a person: the conclusion, the rows, the record's age.
 impl fmt::Display for Explanation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (state, reason) = self.derived.as_ref().map_or(("none", None), |derived| {
-            (derived.state.word(), derived.reason.as_deref().filter(|reason| !reason.is_empty()))
-        });
-        write!(out, "{state}")?;
-        if let Some(reason) = reason {
+        let (state, reason, _) = self.derived.as_ref().map_or((None, None, None), conclusion);
+        write!(out, "{}", state.unwrap_or("none"))?;
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
             write!(out, " ({reason})")?;
         }
         writeln!(out, ", by {}", self.clause())?;

@@ -233,9 +233,7 @@ fn entry(harness: Harness, report: &HookReport) -> Option<String> {
     let event = report.event.as_deref().filter(|event| harness.documents(event)).unwrap_or("-");
     let name = harness.name();
     match &report.outcome {
-        HookOutcome::Failed(error) => {
-            Some(format!("{name} {event} failed {error}; {}", error.remedy()))
-        }
+        HookOutcome::Failed(error) => Some(format!("{name} {event} failed {error}; {}", error.remedy())),
         HookOutcome::Observed(Report { outcome: Outcome::Refused(refusal), .. }) => {
             Some(format!("{name} {event} refused {}", refusal.word()))
         }

@@ -231,9 +231,9 @@ pub unsafe extern "C" fn gallivant_harness_state_environment_open_writer(
     unsafe {
         call(error, || {
             let session = &borrow(environment, "environment")?.session;
-            let (options, host) = options::options(options)?;
+            let (read, host) = options::options(options)?;
             let out = Out::new(writer, "writer")?;
-            let writer = session.writer(&options, &host)?;
+            let writer = options::with_evidence(session.writer(&read, &host)?, options)?;
             out.set(give(gallivant_harness_state_writer::own(writer)));
             Ok(())
         })

@@ -1,10 +1,11 @@
 //! Observed harness state: a small record of what a harness is seen doing, in an agent's directory.
 //!
 //! In reading order: `words` (the constants), `options`, `record` (what stands on disk and what a reader concludes),
-//! `probe`, `reader`, `snapshot`; `identity`, `report`, `claim`, `writer`, `ownership`, `session`, `environment`, `hook`.
+//! `probe`, `reader`, `snapshot`, `fleet`, `watch`; `identity`, `report`, `claim`, `writer`, `ownership`, `session`, `environment`, `hook`.
 
 mod claim;
 mod environment;
+mod fleet;
 mod hook;
 mod identity;
 mod options;
@@ -15,11 +16,13 @@ mod record;
 mod report;
 mod session;
 mod snapshot;
+mod watch;
 mod words;
 mod writer;
 
 pub use claim::*;
 pub use environment::*;
+pub use fleet::*;
 pub use hook::*;
 pub use identity::*;
 pub use options::*;
@@ -30,5 +33,6 @@ pub use record::*;
 pub use report::*;
 pub use session::*;
 pub use snapshot::*;
+pub use watch::*;
 pub use words::*;
 pub use writer::*;

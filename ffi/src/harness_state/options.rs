@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use gallivant_core::harness_state::Options;
+use gallivant_core::harness_state::{Evidence, Options, Writer};
 use gallivant_core::{Code, Error, Host, Result};
 
+use super::words::EVIDENCES;
 use crate::handle::array;
 use crate::host::{gallivant_host, host_or_system};
 use crate::options::{self, DEFAULT, sized};
@@ -41,13 +42,16 @@ pub struct gallivant_harness_state_options {
     pub wrapperless_prefixes_count: usize,
     /// Whether records carry the extension object and are judged by it: 1 or 0. Default 1.
     pub extension: u64,
+    /// By what a writer that is opened with these options knows what it observes: GALLIVANT_EVIDENCE; 0 for a wrapper's
+    /// knowledge. A session is a wrapper and a hook a hook whatever stands here.
+    pub evidence: i32,
 }
 sized!(gallivant_harness_state_options);
 
 // C: #define GALLIVANT_HARNESS_STATE_OPTIONS_INIT \
 // C:     { sizeof(gallivant_harness_state_options), NULL, { NULL, 0 }, NULL, 0, GALLIVANT_DEFAULT, \
 // C:       GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, NULL, 0, \
-// C:       GALLIVANT_DEFAULT }
+// C:       GALLIVANT_DEFAULT, GALLIVANT_EVIDENCE_UNKNOWN }
 
 /// The options behind an argument that may be null, and the host to use them with.
 ///
@@ -89,6 +93,27 @@ pub(crate) unsafe fn options(pointer: *const gallivant_harness_state_options) ->
                 .map_or(default.probe_budget, Duration::from_millis),
         };
         Ok((made, host_or_system(given.host)))
+    }
+}
+
+/// The writer as the options behind an argument, which may be null, want it.
+///
+/// # Errors
+/// Those of [`options::input`], and `GALLIVANT_INPUT` with reason `constant`.
+///
+/// # Safety
+/// As [`options`].
+pub(crate) unsafe fn with_evidence(
+    writer: Writer,
+    pointer: *const gallivant_harness_state_options,
+) -> Result<Writer> {
+    if pointer.is_null() {
+        return Ok(writer);
+    }
+    // SAFETY: the same contract.
+    match EVIDENCES.input(unsafe { options::input(pointer, "options") }?.evidence)? {
+        Evidence::Unknown => Ok(writer),
+        evidence => writer.with_evidence(evidence),
     }
 }
 

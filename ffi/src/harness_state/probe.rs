@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::sync::Arc;
 
-use gallivant_core::harness_state::{LeaseProbe, Probe, ProcessProbe, Reader, Record};
+use gallivant_core::harness_state::{FleetProbe, LeaseProbe, Probe, ProcessProbe, Record, WatchProbe};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Error, Host, Result};
 
@@ -56,15 +57,23 @@ sized!(gallivant_harness_state_probe);
 // C: #define GALLIVANT_HARNESS_STATE_PROBE_INIT \
 // C:     { sizeof(gallivant_harness_state_probe), 0, 0, NULL, NULL, NULL }
 
-/// The probe behind an argument that may be null, for this reader.
+/// A probe as it was asked for.
+#[derive(Debug)]
+pub(crate) enum Given {
+    Lease,
+    Process(ProcessProbe),
+    Fixed(Liveness),
+    Callback(CallbackProbe),
+}
+
+/// The probe behind an argument that may be null.
 ///
 /// # Safety
 /// `pointer` is null or points to a probe whose members point to what they say.
-pub(crate) unsafe fn probe(
+pub(crate) unsafe fn given(
     pointer: *const gallivant_harness_state_probe,
-    reader: &Reader,
     host: &Host,
-) -> Result<Option<Box<dyn Probe>>> {
+) -> Result<Option<Given>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -72,28 +81,76 @@ pub(crate) unsafe fn probe(
     unsafe {
         let given = options::input(pointer, "probe")?;
         Ok(Some(match given.kind {
-            GALLIVANT_PROBE_LEASE => Box::new(LeaseProbe::new(reader)),
+            GALLIVANT_PROBE_LEASE => Given::Lease,
             GALLIVANT_PROBE_PROCESS => {
                 let process = borrow(given.process, "process")?;
-                Box::new(ProcessProbe::new(process.identity.clone(), host))
+                Given::Process(ProcessProbe::new(process.identity.clone(), host))
             }
-            GALLIVANT_PROBE_FIXED => Box::new(LIVENESS.input(given.liveness)?),
+            GALLIVANT_PROBE_FIXED => Given::Fixed(LIVENESS.input(given.liveness)?),
             GALLIVANT_PROBE_CALLBACK => match given.callback {
-                Some(callback) => Box::new(CallbackProbe { callback, user_data: given.user_data }),
+                Some(callback) => Given::Callback(CallbackProbe { callback, user_data: given.user_data }),
                 None => return Err(crate::handle::null_pointer("callback")),
             },
-            kind => {
-                let message = format!("no such constant, member=`kind` value=`{kind}`");
-                return Err(Error::new(Code::Input, message).with_reason("constant"));
-            }
+            kind => return Err(no_such_kind(kind)),
         }))
     }
 }
 
-struct CallbackProbe {
+/// The probe of a fleet, whose records are of many sessions.
+///
+/// # Safety
+/// As [`given`].
+pub(crate) unsafe fn of_fleet(
+    pointer: *const gallivant_harness_state_probe,
+    host: &Host,
+) -> Result<FleetProbe> {
+    // SAFETY: the same contract.
+    match unsafe { given(pointer, host) }? {
+        None => Ok(FleetProbe::None),
+        Some(Given::Lease) => Ok(FleetProbe::Lease),
+        Some(Given::Process(_)) => Err(no_such_kind(GALLIVANT_PROBE_PROCESS)),
+        Some(Given::Fixed(_)) => Err(no_such_kind(GALLIVANT_PROBE_FIXED)),
+        Some(Given::Callback(_)) => Err(no_such_kind(GALLIVANT_PROBE_CALLBACK)),
+    }
+}
+
+fn no_such_kind(kind: i32) -> Error {
+    let message = format!("no such constant, member=`kind` value=`{kind}`");
+    Error::new(Code::Input, message).with_reason("constant")
+}
+
+impl Given {
+    /// The probe, with the lease's where that is asked for.
+    pub(crate) fn probe<'a>(&'a self, lease: &'a LeaseProbe) -> &'a dyn Probe {
+        match self {
+            Given::Lease => lease,
+            Given::Process(probe) => probe,
+            Given::Fixed(liveness) => liveness,
+            Given::Callback(probe) => probe,
+        }
+    }
+
+    /// The probe of a watch, which keeps it.
+    pub(crate) fn into_watch(self) -> WatchProbe {
+        match self {
+            Given::Lease => WatchProbe::Lease,
+            Given::Process(probe) => WatchProbe::Own(Arc::new(probe)),
+            Given::Fixed(liveness) => WatchProbe::Own(Arc::new(liveness)),
+            Given::Callback(probe) => WatchProbe::Own(Arc::new(probe)),
+        }
+    }
+}
+
+pub(crate) struct CallbackProbe {
     callback: unsafe extern "C" fn(*mut c_void, *const gallivant_harness_state_record) -> i32,
     user_data: *mut c_void,
 }
+
+// SAFETY: callback and data are the host's, which is told that a watch asks on the thread that calls it, whichever that
+// is, and in one call at a time.
+unsafe impl Send for CallbackProbe {}
+// SAFETY: as above.
+unsafe impl Sync for CallbackProbe {}
 
 impl fmt::Debug for CallbackProbe {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use gallivant_core::Host;
-use gallivant_core::harness_state::Reader;
+use gallivant_core::harness_state::{LeaseProbe, ReadBuffer, Reader};
 
 use super::options::{self, gallivant_harness_state_options};
 use super::probe::{self, gallivant_harness_state_probe};
@@ -22,14 +22,24 @@ use crate::view::{Texts, gallivant_str};
 pub struct gallivant_harness_state_reader {
     pub(crate) reader: Reader,
     host: Host,
+    lease: LeaseProbe,
     /// Taken by every call that uses the reader.
-    pub(crate) texts: Exclusive<Texts>,
+    pub(crate) reading: Exclusive<Reading>,
+}
+
+/// What one read leaves to the next.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    buffer: ReadBuffer,
+    texts: Texts,
 }
 
 impl Handle for gallivant_harness_state_reader {}
 
 /// Opens a reader on an agent's directory or on the record's own path, which need not exist yet. Touches no file.
 /// `options` may be NULL.
+///
+/// Errors: `GALLIVANT_HARNESS_STATE_INPUT` with reason `path` for the empty path.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_harness_state_reader_open(
     path: *const c_char,
@@ -44,11 +54,12 @@ pub unsafe extern "C" fn gallivant_harness_state_reader_open(
             let path = gallivant_str::new(path, path_length).text("path")?;
             let (options, host) = options::options(options)?;
             let out = Out::new(reader, "reader")?;
-            let reader = Reader::open(path, &options, &host);
+            let reader = Reader::try_open(path, &options, &host)?;
             out.set(give(gallivant_harness_state_reader {
+                lease: LeaseProbe::new(&reader),
                 reader,
                 host,
-                texts: Exclusive::new(Texts::default()),
+                reading: Exclusive::default(),
             }));
             Ok(())
         })
@@ -59,6 +70,9 @@ pub unsafe extern "C" fn gallivant_harness_state_reader_open(
 ///
 /// `probe` may be NULL: then a live record is believed until it is stale. The strings of `derived` are valid until the
 /// next `gallivant_harness_state_reader_read` with this reader, or until the reader is freed.
+///
+/// After the first time it costs four system calls (open, stat, read, close), and memory only where the record has
+/// changed. A probe that is asked costs its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_harness_state_reader_read(
     reader: *mut gallivant_harness_state_reader,
@@ -70,11 +84,13 @@ pub unsafe extern "C" fn gallivant_harness_state_reader_read(
     unsafe {
         call(error, || {
             let reader = borrow(reader, "reader")?;
-            let mut texts = reader.texts.take("gallivant_harness_state_reader")?;
-            let probe = probe::probe(probe, &reader.reader, &reader.host)?;
+            let mut reading = reader.reading.take("gallivant_harness_state_reader")?;
+            let probe = probe::given(probe, &reader.host)?;
             let out = OutSized::new(derived, "derived")?;
-            let answer = reader.reader.read(probe.as_deref());
-            out.set(record::derived(answer.as_ref(), &mut texts));
+            let Reading { buffer, texts } = &mut *reading;
+            let probe = probe.as_ref().map(|probe| probe.probe(&reader.lease));
+            let answer = reader.reader.read_into(probe, buffer);
+            out.set(record::derived(answer, texts));
             Ok(())
         })
     }

@@ -2,9 +2,11 @@
 //!
 //! Both are plain structs of the caller; their strings belong to the handle that filled them.
 
-use gallivant_core::harness_state::{Ask, BlockedOn, Derived, InputBuffer, Record, State, Word};
+use gallivant_core::harness_state::{
+    Ask, BlockedOn, DerivedRef, Evidence, Extension, InputBuffer, Record, State, Word,
+};
 
-use super::words::{ASKS, BLOCKED_ONS, INPUT_BUFFERS, STATES, UNKNOWN_REASONS};
+use super::words::{ASKS, BLOCKED_ONS, EVIDENCES, INPUT_BUFFERS, STATES, UNKNOWN_REASONS};
 use crate::options::sized;
 use crate::view::{Texts, gallivant_optional_u64, gallivant_str};
 
@@ -101,25 +103,46 @@ pub struct gallivant_harness_state_record {
     pub written_at_ms: u64,
     /// How often the observation has changed.
     pub transitions: u64,
+    /// Whether its writer added the extension object: 1 if so, 0 if not; what follows is then 0 and none.
+    pub has_extension: i32,
+    /// By what it is known: GALLIVANT_EVIDENCE.
+    pub evidence: i32,
+    /// The process id of the harness, as its own namespace counts; 0 where no process was attached. See
+    /// `gallivant_harness_state_snapshot_harness_process`.
+    pub harness_pid: u32,
+    /// The word for the evidence as it stands, also one that this release does not know.
+    pub evidence_word: gallivant_str,
+    /// When what stands here happened, in ms since boot, the machine's sleep counted.
+    pub event_ms: gallivant_optional_u64,
+    /// How many events came too late to be written.
+    pub late: u64,
+    /// How many children run.
+    pub children: u64,
 }
 sized!(gallivant_harness_state_record);
 
 // C: #define GALLIVANT_HARNESS_STATE_RECORD_INIT \
 // C:     { sizeof(gallivant_harness_state_record), 0, 0, 0, 0, 0, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, \
 // C:       { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, \
-// C:       { NULL, 0 }, 0, 0, 0, 0 }
+// C:       { NULL, 0 }, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, { 0, 0 }, 0, 0 }
 
 /// The answer as a plain struct whose strings stand in `texts`.
-pub(crate) fn derived(answer: Option<&Derived>, texts: &mut Texts) -> gallivant_harness_state_derived {
-    let Some(answer) = answer else { return NOTHING_OBSERVED };
-    let [reason, exit, harness, evidence_incarnation] = texts.hold([
-        answer.reason.as_deref(),
-        answer.exit.as_deref(),
-        answer.harness.as_deref(),
-        answer.evidence_incarnation.as_deref(),
-    ]);
+pub(crate) fn derived(answer: Option<DerivedRef<'_>>, texts: &mut Texts) -> gallivant_harness_state_derived {
+    answer.map_or(NOTHING_OBSERVED, |answer| derived_with(&answer, texts.hold(texts_of(&answer))))
+}
+
+/// The strings of an answer, in the order in which [`derived_with`] takes their views.
+pub(crate) fn texts_of<'a>(answer: &DerivedRef<'a>) -> [Option<&'a str>; 4] {
+    [answer.reason, answer.exit, answer.harness, answer.evidence_incarnation]
+}
+
+/// The answer as a plain struct with these views of its strings.
+pub(crate) fn derived_with(
+    answer: &DerivedRef<'_>,
+    [reason, exit, harness, evidence_incarnation]: [gallivant_str; 4],
+) -> gallivant_harness_state_derived {
     gallivant_harness_state_derived {
-        struct_size: 0,
+        struct_size: size_of::<gallivant_harness_state_derived>(),
         observed: 1,
         state: STATES.number(answer.state),
         blocked_on: BLOCKED_ONS.number(answer.blocked_on),
@@ -141,6 +164,9 @@ pub(crate) fn derived(answer: Option<&Derived>, texts: &mut Texts) -> gallivant_
 /// The record as a plain struct whose strings stand in `texts`.
 pub(crate) fn record(record: Option<&Record>, texts: &mut Texts) -> gallivant_harness_state_record {
     let Some(record) = record else { return NO_RECORD };
+    let extension = record.extension.as_ref();
+    let evidence = extension.and_then(|extension| extension.evidence.as_ref());
+    let process = extension.and_then(|extension| extension.process.as_ref());
     let [
         state_word,
         blocked_on_word,
@@ -153,6 +179,7 @@ pub(crate) fn record(record: Option<&Record>, texts: &mut Texts) -> gallivant_ha
         exit,
         pty_session,
         incarnation,
+        evidence_word,
     ] = texts.hold([
         Some(spelling(&record.state, State::word)),
         Some(spelling(&record.blocked_on, BlockedOn::word)),
@@ -165,6 +192,7 @@ pub(crate) fn record(record: Option<&Record>, texts: &mut Texts) -> gallivant_ha
         record.exit.as_deref(),
         record.pty_session.as_deref(),
         Some(&record.incarnation),
+        evidence.map(|evidence| spelling(evidence, Evidence::word)),
     ]);
     gallivant_harness_state_record {
         struct_size: size_of::<gallivant_harness_state_record>(),
@@ -188,6 +216,13 @@ pub(crate) fn record(record: Option<&Record>, texts: &mut Texts) -> gallivant_ha
         since_ms: record.since_ms,
         written_at_ms: record.written_at_ms,
         transitions: record.transitions,
+        has_extension: i32::from(extension.is_some()),
+        evidence: evidence.map_or(0, |evidence| EVIDENCES.number(evidence.value)),
+        harness_pid: process.map_or(0, |process| process.pid),
+        evidence_word,
+        event_ms: extension.and_then(|extension| extension.event_ms).into(),
+        late: extension.map_or(0, |extension| extension.late),
+        children: extension.map_or(0, |extension: &Extension| extension.children.len() as u64),
     }
 }
 
@@ -197,8 +232,8 @@ fn spelling<T: Copy>(word: &Word<T>, known: fn(T) -> &'static str) -> &str {
 
 const ABSENT: gallivant_optional_u64 = gallivant_optional_u64 { value: 0, is_set: 0 };
 
-const NOTHING_OBSERVED: gallivant_harness_state_derived = gallivant_harness_state_derived {
-    struct_size: 0,
+pub(crate) const NOTHING_OBSERVED: gallivant_harness_state_derived = gallivant_harness_state_derived {
+    struct_size: size_of::<gallivant_harness_state_derived>(),
     observed: 0,
     state: 0,
     blocked_on: 0,
@@ -238,4 +273,11 @@ const NO_RECORD: gallivant_harness_state_record = gallivant_harness_state_record
     since_ms: 0,
     written_at_ms: 0,
     transitions: 0,
+    has_extension: 0,
+    evidence: 0,
+    harness_pid: 0,
+    evidence_word: gallivant_str::NONE,
+    event_ms: ABSENT,
+    late: 0,
+    children: 0,
 };

@@ -2,17 +2,18 @@
 
 use std::ffi::{CString, c_char};
 
-use gallivant_core::harness_state::{Moment, Options, Snapshot};
+use gallivant_core::Result;
+use gallivant_core::harness_state::{Derived, Moment, Options, Snapshot};
 use gallivant_core::process::Liveness;
 
 use super::reader::gallivant_harness_state_reader;
 use super::record::{self, gallivant_harness_state_derived, gallivant_harness_state_record};
 use crate::barrier::{answer, call};
-use crate::buffer::printable;
+use crate::buffer::{gallivant_text, printable};
 use crate::error::gallivant_error;
 use crate::handle::{self, Exclusive, Handle, Out, borrow, give};
 use crate::options::{DEFAULT, OutSized};
-use crate::process::LIVENESS;
+use crate::process::{LIVENESS, gallivant_process};
 use crate::view::{Fixed, Texts};
 
 // C: /* In the place of a probe's answer: no probe was asked. */
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn gallivant_harness_state_reader_snapshot(
     unsafe {
         call(error, || {
             let reader = borrow(reader, "reader")?;
-            let _in_use = reader.texts.take("gallivant_harness_state_reader")?;
+            let _in_use = reader.reading.take("gallivant_harness_state_reader")?;
             let out = Out::new(snapshot, "snapshot")?;
             let options = reader.reader.options().clone();
             out.set(give(gallivant_harness_state_snapshot::new(reader.reader.snapshot(), options)));
@@ -149,12 +150,64 @@ pub unsafe extern "C" fn gallivant_harness_state_snapshot_derive(
         call(error, || {
             let snapshot = borrow(snapshot, "snapshot")?;
             let mut texts = snapshot.derived_texts.take("gallivant_harness_state_snapshot")?;
-            let given = if liveness == NO_PROBE { None } else { Some(LIVENESS.input(liveness)?) };
+            let mut probe = probe_answering(liveness)?;
             let out = OutSized::new(derived, "derived")?;
-            let mut probe = given.map(|liveness| move || -> Liveness { liveness });
-            let probe = probe.as_mut().map(|probe| probe as &mut dyn FnMut() -> Liveness);
-            let answer = snapshot.snapshot.derive(&snapshot.options, &snapshot.at(now_ms), probe);
-            out.set(record::derived(answer.as_ref(), &mut texts));
+            let answer = snapshot.snapshot.derive(&snapshot.options, &snapshot.at(now_ms), asked(&mut probe));
+            out.set(record::derived(answer.as_ref().map(Derived::lend), &mut texts));
+            Ok(())
+        })
+    }
+}
+
+/// Why that may be concluded, with `now_ms` and `liveness` as in `gallivant_harness_state_snapshot_derive`: which rows of the
+/// reading table were tried, each by its clause in docs/spec/harness-state.md, and which one decided.
+///
+/// `json` becomes one JSON object with `state` `reason` `clause` `validUntilMs` `clock` `ageMs` `rows` `record` `damage`, in
+/// which the record's token is left out; `lines` some lines for people, whose wording may change. Each may be NULL where it
+/// is not wanted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_harness_state_snapshot_explain(
+    snapshot: *const gallivant_harness_state_snapshot,
+    now_ms: u64,
+    liveness: i32,
+    json: *mut *mut gallivant_text,
+    lines: *mut *mut gallivant_text,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            let snapshot = borrow(snapshot, "snapshot")?;
+            let mut probe = probe_answering(liveness)?;
+            let at = snapshot.at(now_ms);
+            let explanation = snapshot.snapshot.explain(&snapshot.options, &at, asked(&mut probe));
+            // Both are made before either is handed out, so that none is lost where the other fails.
+            let texts = [(json, explanation.to_json()), (lines, explanation.to_string())];
+            for (place, text) in texts {
+                if let Ok(out) = Out::new(place, "text") {
+                    out.set(give(gallivant_text::new(&text)));
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The process that the record names as the harness, for `GALLIVANT_PROBE_PROCESS`; NULL, with success, where it names none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_harness_state_snapshot_harness_process(
+    snapshot: *const gallivant_harness_state_snapshot,
+    process: *mut *mut gallivant_process,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            let snapshot = borrow(snapshot, "snapshot")?;
+            let out = Out::new(process, "process")?;
+            let extension = snapshot.snapshot.record().and_then(|record| record.extension.as_ref());
+            let named = extension.and_then(|extension| extension.process_identity());
+            out.set(named.map_or(std::ptr::null_mut(), |process| give(gallivant_process::new(process))));
             Ok(())
         })
     }
@@ -167,4 +220,14 @@ pub unsafe extern "C" fn gallivant_harness_state_snapshot_free(
 ) {
     // SAFETY: by the conventions.
     answer(|| unsafe { handle::free(snapshot) });
+}
+
+/// A probe that answers this, or none where none is asked.
+fn probe_answering(liveness: i32) -> Result<Option<impl FnMut() -> Liveness>> {
+    let given = if liveness == NO_PROBE { None } else { Some(LIVENESS.input(liveness)?) };
+    Ok(given.map(|liveness| move || liveness))
+}
+
+fn asked(probe: &mut Option<impl FnMut() -> Liveness>) -> Option<&mut dyn FnMut() -> Liveness> {
+    probe.as_mut().map(|probe| probe as &mut dyn FnMut() -> Liveness)
 }

@@ -5,7 +5,9 @@
 
 use std::ffi::c_char;
 
-use gallivant_core::harness_state::{Ask, BlockedOn, InputBuffer, Refusal, Skip, State, UnknownReason};
+use gallivant_core::harness_state::{
+    Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
+};
 
 use crate::barrier::answer;
 use crate::names::{Names, Numbered};
@@ -48,6 +50,17 @@ pub const GALLIVANT_ASK_PERMISSION: i32 = 2;
 pub const GALLIVANT_ASK_QUESTION: i32 = 3;
 /// To review a result or plan.
 pub const GALLIVANT_ASK_REVIEW: i32 = 4;
+
+/// By what it is known is not known. In options: by what a wrapper knows.
+pub const GALLIVANT_EVIDENCE_UNKNOWN: i32 = 0;
+/// A hook of the harness told it.
+pub const GALLIVANT_EVIDENCE_HOOK: i32 = 1;
+/// A channel that the harness offers told it: a protocol, a stream of events.
+pub const GALLIVANT_EVIDENCE_CHANNEL: i32 = 2;
+/// The wrapper that drives the harness knows it from what it does itself.
+pub const GALLIVANT_EVIDENCE_WRAPPER: i32 = 3;
+/// It was read off the harness's screen. While it is fresh, what a hook or a channel told is not replaced by it.
+pub const GALLIVANT_EVIDENCE_SCREEN: i32 = 4;
 
 /// The file could not be read.
 pub const GALLIVANT_UNKNOWN_REASON_UNREADABLE_RECORD: i32 = 1;
@@ -155,6 +168,17 @@ pub(crate) const ASKS: Numbered<Ask> = Numbered {
         (GALLIVANT_ASK_PERMISSION, Ask::Permission),
         (GALLIVANT_ASK_QUESTION, Ask::Question),
         (GALLIVANT_ASK_REVIEW, Ask::Review),
+    ],
+};
+
+pub(crate) const EVIDENCES: Numbered<Evidence> = Numbered {
+    what: "evidence",
+    rows: &[
+        (GALLIVANT_EVIDENCE_UNKNOWN, Evidence::Unknown),
+        (GALLIVANT_EVIDENCE_HOOK, Evidence::Hook),
+        (GALLIVANT_EVIDENCE_CHANNEL, Evidence::Channel),
+        (GALLIVANT_EVIDENCE_WRAPPER, Evidence::Wrapper),
+        (GALLIVANT_EVIDENCE_SCREEN, Evidence::Screen),
     ],
 };
 
@@ -266,6 +290,20 @@ pub extern "C" fn gallivant_ask_name(ask: i32) -> *const c_char {
 pub unsafe extern "C" fn gallivant_ask_from_name(name: *const c_char, name_length: usize) -> i32 {
     // SAFETY: by the conventions.
     answer(|| unsafe { known(name, name_length, |word| ASKS.number(Ask::from_word(word))) })
+}
+
+/// The word for a GALLIVANT_EVIDENCE constant, such as `hook`; `invalid` for any other number.
+#[unsafe(no_mangle)]
+pub extern "C" fn gallivant_evidence_name(evidence: i32) -> *const c_char {
+    static NAMES: Names = Names::new();
+    answer(|| NAMES.get(evidence, words(&EVIDENCES, Evidence::word)))
+}
+
+/// The constant for a word; `GALLIVANT_EVIDENCE_UNKNOWN` for any other. Case matters.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_evidence_from_name(name: *const c_char, name_length: usize) -> i32 {
+    // SAFETY: by the conventions.
+    answer(|| unsafe { known(name, name_length, |word| EVIDENCES.number(Evidence::from_word(word))) })
 }
 
 /// The word for a GALLIVANT_UNKNOWN_REASON constant, such as `stale`; `invalid` for any other number.

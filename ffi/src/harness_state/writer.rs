@@ -6,6 +6,7 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use gallivant_core::Result;
+use gallivant_core::harness_state::adapters::{Child, ChildStep};
 use gallivant_core::harness_state::{Observation, Report, Session, Writer};
 
 use super::identity::{
@@ -17,8 +18,25 @@ use super::report::gallivant_harness_state_report;
 use crate::barrier::{answer, call};
 use crate::error::gallivant_error;
 use crate::handle::{self, Handle, Out, borrow, give};
+use crate::names::Numbered;
 use crate::options::OutSized;
 use crate::view::{gallivant_optional_u64, gallivant_str};
+
+/// The child starts.
+pub const GALLIVANT_CHILD_STARTED: i32 = 1;
+/// The child does something.
+pub const GALLIVANT_CHILD_WORKING: i32 = 2;
+/// The child is done.
+pub const GALLIVANT_CHILD_STOPPED: i32 = 3;
+
+const CHILD_STEPS: Numbered<ChildStep> = Numbered {
+    what: "step",
+    rows: &[
+        (GALLIVANT_CHILD_STARTED, ChildStep::Started),
+        (GALLIVANT_CHILD_WORKING, ChildStep::Working),
+        (GALLIVANT_CHILD_STOPPED, ChildStep::Stopped),
+    ],
+};
 
 /// One session's voice in one agent's directory.
 ///
@@ -75,9 +93,10 @@ pub unsafe extern "C" fn gallivant_harness_state_writer_open(
         call(error, || {
             let directory = gallivant_str::new(directory, directory_length).text("directory")?;
             let identity = writer_identity(identity)?;
-            let (options, host) = options::options(options)?;
+            let (read, host) = options::options(options)?;
             let out = Out::new(writer, "writer")?;
-            let writer = Writer::open(directory, identity, sequence.as_ref().copied(), &options, &host)?;
+            let writer = Writer::open(directory, identity, sequence.as_ref().copied(), &read, &host)?;
+            let writer = options::with_evidence(writer, options)?;
             out.set(give(gallivant_harness_state_writer::own(writer)));
             Ok(())
         })
@@ -133,6 +152,34 @@ pub unsafe extern "C" fn gallivant_harness_state_writer_ended(
             let exit = gallivant_str::new(exit, exit_length).optional("exit")?;
             let out = OutSized::optional(report, "report")?;
             fill(out, &writer.writer().ended(exit)?);
+            Ok(())
+        })
+    }
+}
+
+/// Notes what became of a child of the session's, a subagent: one of the GALLIVANT_CHILD constants. The turn stays as it is;
+/// a reader that finds it over while children run answers `active` with reason `children`. Not synced. Where the session
+/// has observed nothing or has ended, and with the extension switched off, there is nothing to note. `report` may be NULL.
+///
+/// Errors: as `gallivant_harness_state_writer_observe`; `GALLIVANT_HARNESS_STATE_INPUT` with reason `child` for an id that
+/// is empty or longer than 128 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_harness_state_writer_note_child(
+    writer: *mut gallivant_harness_state_writer,
+    id: *const c_char,
+    id_length: usize,
+    step: i32,
+    report: *mut gallivant_harness_state_report,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            let writer = borrow(writer, "writer")?;
+            let id = gallivant_str::new(id, id_length).text("id")?.to_owned();
+            let child = Child { id, step: CHILD_STEPS.input(step)? };
+            let out = OutSized::optional(report, "report")?;
+            fill(out, &writer.writer().note_child(&child)?);
             Ok(())
         })
     }
