@@ -107,11 +107,13 @@ class Watch {
   #take() { return callSync(() => this.#native.take()) ?? null }
 
   #listen({ change, asked, error, isOver }) {
-    if (change) this.#waiting.shift()?.resolve({ done: false, value: this.#changeOf(change) })
+    if (change) this.#tell(this.#changeOf(change))
     else if (asked) void this.#ask(asked)
     else if (error) this.#fail(new GallivantError(error))
     else if (isOver) this.#leave()
   }
+
+  #tell(value) { this.#waiting.shift()?.resolve({ done: false, value }) }
 
   async #ask({ number, record }) {
     const answer = await ask(this.#probe, frozen(record), this.#budgetMs, NEVER)
@@ -162,10 +164,8 @@ function watch(directory, options) {
   const { parts, ask: probe } = probeOf(options?.probe)
   const path = host.absolute(args.path('directory', directory))
   const budgetMs = Number(set.probeBudgetMs ?? native.defaultOptions().probeBudgetMs)
-  const isAsked = probe !== undefined
-  const open = (ring) => (
-    native.NativeWatch.record(host, path, parts ?? { lease: false }, isAsked, intervals, set, ring)
-  )
+  const watched = { ...intervals, path, probe: parts ?? { lease: false }, asks: probe !== undefined }
+  const open = (ring) => native.NativeWatch.record(host, watched, set, ring)
   let state = null
   const changeOf = ({ seats, noticing }) => {
     // There is no seat where nothing but the way of noticing is another.
@@ -179,7 +179,8 @@ function watchFleet(root, options) {
   const { host, set, signal, intervals } = checked(options, BOUNDS)
   const [bounds, lease] = [boundsOf(options ?? {}), asksLeases(options?.probe)]
   const path = host.absolute(args.path('root', root))
-  const open = (ring) => native.NativeWatch.fleet(host, path, bounds, lease, intervals, set, ring)
+  const watched = { ...intervals, path, probe: { lease }, asks: false }
+  const open = (ring) => native.NativeWatch.fleet(host, watched, bounds, set, ring)
   const changeOf = ({ seats, leftOut, noticing }) => ({ seats: entriesOf(seats), leftOut, noticing })
   return new Watch(path, open, changeOf, { signal })
 }

@@ -49,24 +49,24 @@ const ms: bigint | null | undefined = state?.validUntilMs
 
 const explanation: Explanation = await reader.explain({ probe })
 same<typeof explanation.clock.awakeMs, bigint | null>(true)
-console.log('typed', `${explanation}`, snapshot.explain({ nowMs: 5 }).rows[0]?.clause)
+const told: unknown[] = [`${explanation}`, snapshot.explain({ nowMs: 5 }).rows[0]?.clause]
 // @ts-expect-error an explanation shows no token
-console.log(explanation.record?.incarnation)
+told.push(explanation.record?.incarnation)
 const extension: Readonly<Extension> | null | undefined = snapshot.record?.extension
-console.log('typed', extension?.children.length, extension?.process?.pid)
+told.push(extension?.children.length, extension?.process?.pid)
 const screen = new Writer(directory, { agent: 'a', harness: 'claude', token, sequence: made.sequence, evidence: 'screen' })
 same<ReturnType<typeof screen.noteChildSync>, Report>(true)
 await writer.noteChild('c1', 'started')
 
 const fleet = new Fleet(directory, { maxDepth: 2, staleMs: 1000n })
 const view: FleetView = await fleet.read({ probe: 'lease' })
-for (const { path, state } of view.entries) console.log('typed', path, state.state)
+for (const { path, state } of view.entries) told.push(path, state.state)
 same<ReturnType<typeof readFleetSync>, FleetView>(true)
 same<Awaited<ReturnType<typeof readFleet>>, FleetView>(true)
 const watching: Watch<Change> = watch(directory, { probe, signal: AbortSignal.timeout(10_000) })
 for await (const { state, noticing } of watching.unref().ref()) {
   same<typeof state, HarnessState | null>(true)
-  console.log('typed', noticing)
+  told.push(noticing)
   break
 }
 {
@@ -100,7 +100,7 @@ try {
   if (!(error instanceof GallivantError)) throw error
   const code: ErrorCode = error.code
   same<typeof error.kind extends string ? true : false, true>(true)
-  if (code === 'HARNESS_STATE_EMPTY_TOKEN') console.log('typed', version, ms, identifyProcess(1) === null)
+  if (code === 'HARNESS_STATE_EMPTY_TOKEN') console.log('typed', version, ms, identifyProcess(1) === null, told.length)
 }
 
 /** Compiled and never called: each line below is a mistake that the types have to find. */

@@ -136,10 +136,11 @@ test('a_signal_that_has_fired_reads_nothing_and_wrong_arguments_are_told', async
 })
 
 test('entries_are_plain_objects_of_one_s_own', (t) => {
+  const options = { host: new TestHost({ wallMs: 1_800_000_000_000n }).host }
   const root = directoryFor(t)
-  agentIn(root, 'one')
-  const { entries } = readFleetSync(root)
+  agentIn(root, 'one', { state: 'active' }, options)
+  const { entries } = readFleetSync(root, options)
   assert.deepEqual(Object.keys(entries[0]), ['path', 'state'])
   entries[0].state.reason = 'mine'
-  assert.deepEqual({ ...entries[0].state, reason: null }, readFleetSync(root).entries[0].state)
+  assert.deepEqual({ ...entries[0].state, reason: null }, readFleetSync(root, options).entries[0].state)
 })

@@ -29,10 +29,16 @@ use crate::options::{OptionParts, options, unsigned};
 /// What rings. While it is referenced it keeps the environment's loop alive.
 type Bell = ThreadsafeFunction<(), Unknown<'static>, (), Status, false>;
 
-/// How a watch notices and tells; what is left out has the core's default.
+/// What is watched, and how it is noticed and told; an interval that is left out has the core's default.
 #[napi(object, object_to_js = false)]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WatchParts {
+    /// The agent's directory, the record's own path, or a fleet's root.
+    pub path: String,
+    /// A probe that needs no JavaScript.
+    pub probe: ProbeParts,
+    /// Whether the probe is a function: questions are told then, and answered by `answer`.
+    pub asks: bool,
     /// Milliseconds.
     pub poll_interval_ms: Option<BigInt>,
     /// Milliseconds.
@@ -86,30 +92,27 @@ pub struct NativeWatch {
 
 #[napi]
 impl NativeWatch {
-    /// Watches one agent's record. A probe that is a function `asks`: questions are told, and answered by `answer`.
+    /// Watches one agent's record.
     #[napi(catch_unwind)]
     pub fn record(
         env: Env,
         host: &NativeHost,
-        path: String,
-        probe: ProbeParts,
-        asks: bool,
-        watch: WatchParts,
+        parts: WatchParts,
         set: OptionParts,
         ring: Bell,
     ) -> Answer<NativeWatch> {
         Answer::of(|| {
-            let (watch, options, host) = (watch_options(&watch)?, options(&set)?, host.host.clone());
+            let (watch, options, host) = (watch_options(&parts)?, options(&set)?, host.host.clone());
             let desk = Arc::new(Desk::default());
-            let probe = if asks {
+            let probe = if parts.asks {
                 let budget = options.probe_budget;
                 WatchProbe::Own(Arc::new(AskedProbe { desk: Arc::clone(&desk), budget }))
-            } else if probe.lease {
+            } else if parts.probe.lease {
                 WatchProbe::Lease
             } else {
-                own_probe(probe, &host)?.map_or(WatchProbe::None, WatchProbe::Own)
+                own_probe(parts.probe, &host)?.map_or(WatchProbe::None, WatchProbe::Own)
             };
-            let open = move || Watch::record(path, probe, &watch, &options, &host);
+            let open = move || Watch::record(parts.path, probe, &watch, &options, &host);
             NativeWatch::begin(env, desk, ring, open)
         })
     }
@@ -119,17 +122,15 @@ impl NativeWatch {
     pub fn fleet(
         env: Env,
         host: &NativeHost,
-        root: String,
+        parts: WatchParts,
         bounds: BoundParts,
-        lease: bool,
-        watch: WatchParts,
         set: OptionParts,
         ring: Bell,
     ) -> Answer<NativeWatch> {
         Answer::of(|| {
-            let (watch, options, host) = (watch_options(&watch)?, options(&set)?, host.host.clone());
-            let open =
-                move || Watch::fleet(root, &bounds.into(), fleet_probe(lease), &watch, &options, &host);
+            let (watch, options, host) = (watch_options(&parts)?, options(&set)?, host.host.clone());
+            let probe = fleet_probe(parts.probe.lease);
+            let open = move || Watch::fleet(parts.path, &bounds.into(), probe, &watch, &options, &host);
             NativeWatch::begin(env, Arc::new(Desk::default()), ring, open)
         })
     }
