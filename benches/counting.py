@@ -35,17 +35,17 @@ def _calls(programs, command, directory, counts):
         return found
 
 
-def warm(programs, command, directory):
-    """The system calls of an operation by name, as their average over a hundred; `create` counts exclusive creations.
+def warm(programs, command, directory, count=MORE):
+    """The system calls of an operation by name, as their average over `count`; `create` counts exclusive creations.
 
-    The difference of two runs of which one makes a hundred more: what starting costs is in both.
+    The difference of two runs of which one makes so many more: what starting costs is in both.
     """
-    fewer = _calls(programs, command, directory, [MORE])
-    more = _calls(programs, command, directory, [MORE, MORE])
+    fewer = _calls(programs, command, directory, [count])
+    more = _calls(programs, command, directory, [count, count])
     # The second batch is announced and answered by one read and one write of the process.
     more["read"] -= 1
     more["write"] -= 1
-    return {name: (more[name] - fewer[name]) / MORE for name in more if more[name] != fewer[name]}
+    return {name: (more[name] - fewer[name]) / count for name in more if more[name] != fewer[name]}
 
 
 def cold(programs, command, directory):

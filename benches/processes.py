@@ -73,8 +73,9 @@ class Process:
         )
         if self._process.stdout.readline() != "ready\n":
             _, error = self._process.communicate()
-            words = f"{' '.join(command)}: {error.strip()}"
-            raise Missing(words) if self._process.returncode == MISSING else RuntimeError(words)
+            if self._process.returncode == MISSING:
+                raise Missing(error.strip())
+            raise RuntimeError(f"{' '.join(command)}: {error.strip()}")
 
     def __enter__(self):
         return self

@@ -106,7 +106,7 @@ class Operation:
 
     def _count(self, programs, command, directory, found):
         misses = []
-        calls = counting.warm(programs, command, directory)
+        calls = counting.warm(programs, command, directory, min(self.count, counting.MORE))
         found["calls"] = round(counting.total(calls), 2)
         found["calls_by_name"] = calls
         if self.most_calls is None:
