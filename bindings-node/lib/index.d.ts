@@ -9,10 +9,16 @@
  * - A call that has its own `signal` runs nothing when the signal has already fired. Fired while the call waits, it
  *   rejects with the signal's reason, and nothing was written. A call that is past the lock is finished and answers
  *   what it did.
+ * - A watch is an asynchronous iterator that keeps the process alive while it is open, as a server does.
  * - 64-bit numbers come as `bigint`. Where one is handed in, a `number` that is a safe integer is taken too.
  * - Times of day are milliseconds since 1970 on the wall clock.
  * - A refusal by the rules is an answer. Errors are {@link GallivantError}, and nothing else is thrown.
  */
+
+import type { ProcessIdentity } from './reading.js'
+
+export * from './reading.js'
+export * from './fleets.js'
 
 /** An unsigned 64-bit number: always a bigint when it comes out. */
 export type Unsigned = bigint | number
@@ -192,15 +198,26 @@ export interface WriterIdentity {
   ptySession?: string | null | undefined
 }
 
+/**
+ * By what a writer knows what it observes: a hook of the harness, a channel that it offers, the wrapper that drives it, or
+ * what stands on its screen. A screen gives way to what hooks and channels have told, while that is fresh.
+ */
+export type Evidence = 'hook' | 'channel' | 'wrapper' | 'screen'
+
+/** What became of a child of a session. */
+export type ChildStep = 'started' | 'working' | 'stopped'
+
 /** One session's voice in one agent's directory. */
 export class Writer {
   /**
    * Opens a writer on a directory that need not exist yet. Touches no file. With the `sequence` of a claim it adopts
-   * that claim; without one it is token-only. Throws `HARNESS_STATE_EMPTY_TOKEN`, and `HARNESS_STATE_INPUT` with reason
-   * `path` for the empty path.
+   * that claim; without one it is token-only. Without `evidence` it knows what it observes as a wrapper does. Throws
+   * `HARNESS_STATE_EMPTY_TOKEN`, and `HARNESS_STATE_INPUT` with reason `path` for the empty path and `word` for no evidence.
    */
   constructor(
-    directory: Path, identity: WriterIdentity & { sequence?: Unsigned | null | undefined }, options?: Options,
+    directory: Path,
+    identity: WriterIdentity & { sequence?: Unsigned | null | undefined, evidence?: Evidence | null | undefined },
+    options?: Options,
   )
   /** The agent's directory, from the root. */
   readonly directory: string
@@ -228,6 +245,15 @@ export class Writer {
   /** Records the end with this exit. A repeat coalesces, another exit replaces. Durable with an exit. */
   ended(exit?: string | null, options?: CallOptions): Promise<Report>
   endedSync(exit?: string | null): Report
+
+  /**
+   * Notes what became of a child of the session's, such as a subagent, by an id of 1 to 128 bytes. The turn stays as it is;
+   * a reader that finds it over while children run answers `active` with reason `children`. Not durable. Where the session
+   * has observed nothing or has ended, and with the extension switched off, there is nothing to note. Throws as
+   * {@link observe}, and `HARNESS_STATE_INPUT` with reason `word` for a step that there is not.
+   */
+  noteChild(id: string, step: ChildStep, options?: CallOptions): Promise<Report>
+  noteChildSync(id: string, step: ChildStep): Report
 
   /** Makes the next landed observation a transition even if it says what stands. Touches no file. */
   interrupt(): void
@@ -262,111 +288,6 @@ export interface OwnershipGuard extends Disposable {
   readonly sequence: bigint
   /** Releases the lock. A second time does nothing. */
   release(): void
-}
-
-/** What can be proved about a session. */
-export type Liveness = 'alive' | 'dead' | 'indeterminate'
-
-/** Names one process for ever. */
-export interface ProcessIdentity {
-  pid: number
-  /** Start time in the unit of the system's process table. */
-  start: bigint
-  boot: string
-  pidNamespace: string
-  host: string
-}
-
-/** An answer of a probe. `true` is `alive`, `false` is `dead`; null, undefined and anything else is `indeterminate`. */
-export type ProbeAnswer = Liveness | boolean | null | undefined | void
-
-/**
- * Says whether the session behind a live record still lives. It is asked only where its answer decides, and only
- * `dead` makes a difference.
- *
- * - `'lease'`: the lease that a {@link Session} holds for its life;
- * - a fixed answer, for tests;
- * - a process;
- * - a function of yours. One that throws, rejects, or takes longer than `probeBudgetMs` has answered `indeterminate`.
- */
-export type Probe = 'lease' | Liveness | ProcessIdentity | ((record: Readonly<StateRecord>) => ProbeAnswer)
-/** A {@link Probe} that may also answer later. */
-export type AsyncProbe = Probe | ((record: Readonly<StateRecord>) => ProbeAnswer | PromiseLike<ProbeAnswer>)
-
-/** What may be concluded. For an unknown state all four axes are unknown, and `sinceMs` and `exit` are null. */
-export interface HarnessState {
-  state: State
-  blockedOn: BlockedOn
-  inputBuffer: InputBuffer
-  ask: Ask
-  /** Evidence: the harness's name. */
-  harness: string | null
-  /** Since when the observation holds. */
-  sinceMs: bigint | null
-  /** Evidence: the record's stamp. */
-  observedAtMs: bigint | null
-  /** Evidence: the record's ownership sequence. */
-  ownershipSequence: bigint | null
-  /** Evidence: how often the observation has changed. */
-  transitionSequence: bigint | null
-  /** Evidence: the token of the session that wrote it. */
-  evidenceIncarnation: string | null
-  /** How it ended. */
-  exit: string | null
-  /** The writer's reason for a known state; for an unknown one why it is not known. */
-  reason: string | null
-  /** The instant at which this answer next changes by time alone; null where time alone changes nothing. */
-  validUntilMs: bigint | null
-}
-
-/** A record as it stands on disk, by the names and with the spelling that it has there. */
-export interface StateRecord {
-  schema: string
-  agent: string
-  harness: string
-  state: string
-  blockedOn: string
-  inputBuffer: string
-  ask: string
-  reason: string | null
-  exit: string | null
-  ptySession: string | null
-  incarnation: string
-  seq: bigint
-  sinceMs: bigint
-  writtenAtMs: bigint
-  transitions: bigint
-}
-
-/** What was found at one moment. Nothing here reads the disk again. */
-export interface Snapshot {
-  /** The record, or null where none was read and decoded. */
-  readonly record: Readonly<StateRecord> | null
-  /** Why there is no record although something stands there: one line for people. */
-  readonly damage: string | null
-  /** When it was taken. */
-  readonly takenAtMs: bigint
-  /** Whether a probe's answer can make a difference at `nowMs`, else at the time of the snapshot. */
-  wantsProbe(nowMs?: Unsigned | null): boolean
-  /** What may be concluded at `nowMs`, else at the time of the snapshot, with this answer of a probe, or without one. */
-  derive(options?: { probe?: Liveness | null | undefined, nowMs?: Unsigned | null | undefined }): HarnessState | null
-}
-
-/** Reads one agent's record. Takes no lock and creates nothing. */
-export class Reader {
-  /**
-   * A reader on an agent's directory, or on the record's own path, which need not exist yet. Touches no file. Throws
-   * `HARNESS_STATE_INPUT` with reason `path` for the empty path.
-   */
-  constructor(path: Path, options?: Options)
-  /** The path, from the root. */
-  readonly path: string
-  /** What may be concluded now; null when nothing was ever observed. What cannot be read is unknown, not an error. */
-  read(options?: CallOptions & { probe?: AsyncProbe | null | undefined }): Promise<HarnessState | null>
-  readSync(options?: CallOptions & { probe?: Probe | null | undefined }): HarnessState | null
-  /** What stands there, for deriving later and for looking at the record itself. */
-  snapshot(options?: CallOptions): Promise<Snapshot>
-  snapshotSync(): Snapshot
 }
 
 /** What a session is started with. */

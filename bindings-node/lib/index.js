@@ -12,11 +12,13 @@
 
 const claims = () => require('./claim.js')
 const environments = () => require('./environment.js')
+const fleets = () => require('./fleet.js')
 const hooks = () => require('./hook.js')
 const inspection = () => require('./inspect.js')
 const machine = () => require('./machine.js')
 const readers = () => require('./reader.js')
 const sessions = () => require('./session.js')
+const watches = () => require('./watch.js')
 const writers = () => require('./writer.js')
 
 /** Marks a construction from the inside: what follows is the implementation itself. */
@@ -67,6 +69,8 @@ class Writer {
   observeUnlessEndedSync(observation) { return this.#writer.observeUnlessEndedSync(observation) }
   ended(exit, options) { return this.#writer.ended(exit, options) }
   endedSync(exit) { return this.#writer.endedSync(exit) }
+  noteChild(id, step, options) { return this.#writer.noteChild(id, step, options) }
+  noteChildSync(id, step) { return this.#writer.noteChildSync(id, step) }
   heartbeat(options) { return this.#writer.heartbeat(options) }
   heartbeatSync() { return this.#writer.heartbeatSync() }
   lockCurrentOwnership(options) { return this.#writer.lockCurrentOwnership(options) }
@@ -90,8 +94,26 @@ class Reader {
   readSync(options) { return this.#reader.readSync(options) }
   snapshot(options) { return this.#reader.snapshot(options) }
   snapshotSync() { return this.#reader.snapshotSync() }
+  explain(options) { return this.#reader.explain(options) }
+  explainSync(options) { return this.#reader.explainSync(options) }
 
   static { inspectable(this.prototype, 'Reader', (reader) => ({ path: reader.#reader.path })) }
+}
+
+class Fleet {
+  #fleet
+
+  constructor(root, options) {
+    this.#fleet = fleets().openFleet(root, options)
+  }
+
+  get root() { return this.#fleet.root }
+
+  read(options) { return this.#fleet.read(options) }
+  readSync(options) { return this.#fleet.readSync(options) }
+  forget() { this.#fleet.forget() }
+
+  static { inspectable(this.prototype, 'Fleet', (fleet) => ({ root: fleet.#fleet.root })) }
 }
 
 class Session {
@@ -162,6 +184,11 @@ function claimWrapperlessSync(directory, claimant, options) {
   return claims().claimWrapperlessSync(directory, claimant, options)
 }
 
+function readFleet(root, options) { return fleets().readFleet(root, options) }
+function readFleetSync(root, options) { return fleets().readFleetSync(root, options) }
+function watch(directory, options) { return watches().watch(directory, options) }
+function watchFleet(root, options) { return watches().watchFleet(root, options) }
+
 function observeHook(harness, payload, options) { return hooks().observeHook(harness, payload, options) }
 function observeHookSync(harness, payload, options) { return hooks().observeHookSync(harness, payload, options) }
 
@@ -188,6 +215,7 @@ function inspectable(prototype, name, seen) {
 }
 
 module.exports = {
+  Fleet,
   GallivantError,
   Reader,
   SESSION_VARIABLES,
@@ -204,5 +232,9 @@ module.exports = {
   mintToken,
   observeHook,
   observeHookSync,
+  readFleet,
+  readFleetSync,
   version,
+  watch,
+  watchFleet,
 }

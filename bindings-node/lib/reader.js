@@ -3,9 +3,11 @@
 
 const args = require('./arguments.js')
 const { perform, refuseAborted, watch } = require('./calls.js')
+const { Explanation } = require('./explanation.js')
 const { inspectable } = require('./inspect.js')
 const { callSync, native } = require('./native.js')
 const { ask, askSync, probeOf } = require('./probe.js')
+const { frozen } = require('./record.js')
 
 class ReaderCalls {
   #native
@@ -20,12 +22,38 @@ class ReaderCalls {
   }
 
   async read(options) {
+    const native = this.#native
+    const readNow = (parts, wait) => native.readAsync(parts, wait)
+    return (await this.#conclude(options, readNow, (snapshot, answer) => snapshot.derive(undefined, answer))) ?? null
+  }
+
+  readSync(options) {
+    const native = this.#native
+    const readNow = (parts) => native.readSync(parts)
+    return this.#concludeSync(options, readNow, (snapshot, answer) => snapshot.derive(undefined, answer)) ?? null
+  }
+
+  async explain(options) {
+    const native = this.#native
+    const explainNow = (parts, wait) => native.explainAsync(parts, wait)
+    const explained = await this.#conclude(options, explainNow, (snapshot, answer) => snapshot.explain(undefined, answer))
+    return new Explanation(explained)
+  }
+
+  explainSync(options) {
+    const native = this.#native
+    const explainNow = (parts) => native.explainSync(parts)
+    return new Explanation(
+      this.#concludeSync(options, explainNow, (snapshot, answer) => snapshot.explain(undefined, answer)),
+    )
+  }
+
+  /** Concludes by `now` where the native side has the probe; else by `later`, from a snapshot and the probe's answer. */
+  async #conclude(options, now, later) {
     const { probe, signal } = args.callOptions(options, ['probe'])
     const { parts, ask: question } = probeOf(probe)
     refuseAborted(signal)
-    if (question === undefined) {
-      return (await this.#perform(signal, (wait) => this.#native.readAsync(parts, wait))) ?? null
-    }
+    if (question === undefined) return this.#perform(signal, (wait) => now(parts, wait))
     const snapshot = await this.#perform(signal, (wait) => this.#native.snapshotAsync(wait))
     const abortion = watch(signal, { abort: () => true })
     try {
@@ -33,22 +61,22 @@ class ReaderCalls {
       const answer = callSync(() => snapshot.wantsProbe())
         ? await ask(question, recordOf(snapshot), this.#budgetMs, abortion)
         : 'indeterminate'
-      return deriveFrom(snapshot, undefined, answer)
+      return callSync(() => later(snapshot, answer))
     } finally {
       abortion.end()
     }
   }
 
-  readSync(options) {
+  #concludeSync(options, now, later) {
     const { probe, signal } = args.callOptions(options, ['probe'])
     const { parts, ask: question } = probeOf(probe)
     refuseAborted(signal)
-    if (question === undefined) return callSync(() => this.#native.readSync(parts)) ?? null
+    if (question === undefined) return callSync(() => now(parts))
     const snapshot = callSync(() => this.#native.snapshotSync())
     const answer = callSync(() => snapshot.wantsProbe())
       ? askSync(question, recordOf(snapshot), this.#budgetMs)
       : 'indeterminate'
-    return deriveFrom(snapshot, undefined, answer)
+    return callSync(() => later(snapshot, answer))
   }
 
   async snapshot(options) {
@@ -85,10 +113,13 @@ class Snapshot {
   }
 
   derive(options) {
-    const { probe, nowMs } = args.object('options', options, true)
-    args.only('options', options ?? {}, ['probe', 'nowMs'])
-    const answer = args.optionalText('options.probe', probe)
-    return deriveFrom(this.#native, args.optionalUnsigned('options.nowMs', nowMs), answer)
+    const { now, answer } = judgedBy(options)
+    return callSync(() => this.#native.derive(now, answer)) ?? null
+  }
+
+  explain(options) {
+    const { now, answer } = judgedBy(options)
+    return new Explanation(callSync(() => this.#native.explain(now, answer)))
   }
 
   static {
@@ -101,13 +132,16 @@ class Snapshot {
   }
 }
 
-function recordOf(nativeSnapshot) {
-  const record = nativeSnapshot.record()
-  return record ? Object.freeze(record) : null
+/** With which answer of a probe, and at which instant. */
+function judgedBy(options) {
+  const { probe, nowMs } = args.object('options', options, true)
+  args.only('options', options ?? {}, ['probe', 'nowMs'])
+  return { now: args.optionalUnsigned('options.nowMs', nowMs), answer: args.optionalText('options.probe', probe) }
 }
 
-function deriveFrom(nativeSnapshot, nowMs, answer) {
-  return callSync(() => nativeSnapshot.derive(nowMs, answer)) ?? null
+function recordOf(nativeSnapshot) {
+  const record = nativeSnapshot.record()
+  return record ? frozen(record) : null
 }
 
 function openReader(path, options) {

@@ -91,6 +91,16 @@ class WriterCalls {
     return reportOf(callSync(() => this.#native.endedSync(how)))
   }
 
+  async noteChild(id, step, options) {
+    const [child, what] = [args.text('id', id), args.text('step', step)]
+    return reportOf(await this.#perform(options, (wait) => this.#native.noteChildAsync(child, what, wait)))
+  }
+
+  noteChildSync(id, step) {
+    const [child, what] = [args.text('id', id), args.text('step', step)]
+    return reportOf(callSync(() => this.#native.noteChildSync(child, what)))
+  }
+
   async heartbeat(options) {
     return heartbeatOf(await this.#perform(options, (wait) => this.#native.heartbeatAsync(wait)))
   }
@@ -171,7 +181,7 @@ function guardOf(nativeGuard) {
 /** Opens a writer; `identity` may be a SessionEnvironment, whose directory is the one that was given. */
 function openWriter(directory, identity, options) {
   const who = args.object('identity', identity)
-  args.only('identity', who, ['agent', 'harness', 'token', 'ptySession', 'sequence', 'agentDir'])
+  args.only('identity', who, ['agent', 'harness', 'token', 'ptySession', 'sequence', 'evidence', 'agentDir'])
   const { host, set } = args.openOptions(options)
   const parts = {
     directory: host.absolute(args.path('directory', directory)),
@@ -180,6 +190,7 @@ function openWriter(directory, identity, options) {
     token: args.text('identity.token', who.token),
     ptySession: args.optionalText('identity.ptySession', who.ptySession),
     sequence: args.optionalUnsigned('identity.sequence', who.sequence),
+    evidence: args.optionalText('identity.evidence', who.evidence),
   }
   const nativeWriter = callSync(() => native.NativeWriter.open(host, parts, set))
   return new WriterCalls(nativeWriter, { host, set, directory: parts.directory, identity: identityOf(parts) })

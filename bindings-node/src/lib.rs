@@ -7,9 +7,10 @@
 //!   throws nothing of its own, so that one JavaScript class is made from one description;
 //! - [`barrier`]: no panic crosses into JavaScript or into libuv;
 //! - [`waiting`], [`job`]: a call on libuv's pool waits for a lock a few milliseconds at most and then says when to
-//!   call again, so that waiting calls hold no worker. The module has no thread of its own and nothing to join;
+//!   call again, so that waiting calls hold no worker. No call has a thread of its own that would have to be joined;
 //! - [`host`], [`options`]: the machine, and what may be set;
-//! - [`harness_state`]: the first domain;
+//! - [`harness_state`]: the first domain. A watch has a thread, which is joined when it is closed, and at the latest when
+//!   its environment ends;
 //! - [`testing`]: a machine that a test controls.
 //!
 //! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.

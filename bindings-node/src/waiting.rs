@@ -51,6 +51,8 @@ pub(crate) enum Patience {
     SlicesUntilClockIsRead,
     /// It waits on the worker, until the deadline or the signal. For what must be made in one try.
     OneTry,
+    /// It takes no lock, so neither deadline nor signal ends it: what it measures is measured by the machine's own clocks.
+    Unlimited,
 }
 
 /// A try in progress on this thread.
@@ -95,6 +97,9 @@ impl Wait {
     /// Runs one try with this patience; none when the signal has fired before it.
     pub(crate) fn run<T>(self: &Arc<Self>, patience: Patience, action: impl FnOnce() -> T) -> Option<T> {
         self.state.compare_exchange(RESTING, RUNNING, Ordering::AcqRel, Ordering::Acquire).ok()?;
+        if patience == Patience::Unlimited {
+            return Some(action());
+        }
         let is_first = self.pause_ms.load(Ordering::Relaxed) == FIRST_PAUSE_MS;
         let slice = if is_first { FIRST_SLICE } else { LATER_SLICE };
         let slice_until = (patience != Patience::OneTry)

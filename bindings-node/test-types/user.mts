@@ -1,12 +1,13 @@
 /** A typed program of a user, in ESM. It is compiled with `--strict` and run; `check.sh` does both. */
 
 import {
-  GallivantError, Reader, SESSION_VARIABLES, Session, SessionEnvironment, Writer, claim, claimSync, claimWrapperless,
-  claimWrapperlessSync, defaultOptions, errorTable, identifyProcess, mintToken, observeHook, observeHookSync, version,
+  Fleet, GallivantError, Reader, SESSION_VARIABLES, Session, SessionEnvironment, Writer, claim, claimSync, claimWrapperless,
+  claimWrapperlessSync, defaultOptions, errorTable, identifyProcess, mintToken, observeHook, observeHookSync, readFleet,
+  readFleetSync, version, watch, watchFleet,
 } from 'gallivant'
 import type {
-  AsyncProbe, Claim, ErrorCode, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
-  Snapshot, StateRecord, Tick,
+  AsyncProbe, Change, Claim, ErrorCode, Explanation, Extension, FleetChange, FleetView, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
+  Snapshot, StateRecord, Tick, Watch,
 } from 'gallivant'
 import { GallivantPlugin } from 'gallivant/opencode'
 import type { GallivantHooks } from 'gallivant/opencode'
@@ -45,6 +46,34 @@ const state: HarnessState | null = await reader.read({ probe })
 const snapshot: Snapshot = reader.snapshotSync()
 same<ReturnType<typeof snapshot.derive>, HarnessState | null>(true)
 const ms: bigint | null | undefined = state?.validUntilMs
+
+const explanation: Explanation = await reader.explain({ probe })
+same<typeof explanation.clock.awakeMs, bigint | null>(true)
+console.log('typed', `${explanation}`, snapshot.explain({ nowMs: 5 }).rows[0]?.clause)
+// @ts-expect-error an explanation shows no token
+console.log(explanation.record?.incarnation)
+const extension: Readonly<Extension> | null | undefined = snapshot.record?.extension
+console.log('typed', extension?.children.length, extension?.process?.pid)
+const screen = new Writer(directory, { agent: 'a', harness: 'claude', token, sequence: made.sequence, evidence: 'screen' })
+same<ReturnType<typeof screen.noteChildSync>, Report>(true)
+await writer.noteChild('c1', 'started')
+
+const fleet = new Fleet(directory, { maxDepth: 2, staleMs: 1000n })
+const view: FleetView = await fleet.read({ probe: 'lease' })
+for (const { path, state } of view.entries) console.log('typed', path, state.state)
+same<ReturnType<typeof readFleetSync>, FleetView>(true)
+same<Awaited<ReturnType<typeof readFleet>>, FleetView>(true)
+const watching: Watch<Change> = watch(directory, { probe, signal: AbortSignal.timeout(10_000) })
+for await (const { state, noticing } of watching.unref().ref()) {
+  same<typeof state, HarnessState | null>(true)
+  console.log('typed', noticing)
+  break
+}
+{
+  await using all: Watch<FleetChange> = watchFleet(directory, { maxRecords: 5, probe: 'lease', settleMs: 1 })
+  const { value, done } = await all.next()
+  if (done !== true) same<typeof value, FleetChange>(true)
+}
 
 const machine = new TestHost({ wallMs: 5n, faults: [{ on: 'rename', do: 'error', errno: 'EIO' } satisfies Fault] })
 const host: Host = machine.host
@@ -104,6 +133,14 @@ export async function mistakes(): Promise<void> {
   snapshot.record!.seq = 1n
   // @ts-expect-error a host is made by a TestHost
   new Reader(directory, { host: {} })
+  // @ts-expect-error a fleet asks nobody but the leases
+  watchFleet(directory, { probe: () => true })
+  // @ts-expect-error no such step
+  await writer.noteChild('c1', 'paused')
+  // @ts-expect-error no such evidence
+  new Writer(directory, { agent: 'a', harness: 'c', token, evidence: 'rumour' })
+  // @ts-expect-error a watch is made by a function
+  new Watch()
   // @ts-expect-error a fault does something
   new TestHost({ faults: [{ at: 1 }] })
   await provokePanic.inTask('x')

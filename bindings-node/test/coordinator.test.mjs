@@ -40,7 +40,7 @@ test('it_lists_every_agent_with_state_ask_reason_and_age', async (t) => {
   const root = directoryFor(t)
   assert.equal((await runNode([COORDINATOR, root])).stdout, 'no agents\n')
   mkdirSync(join(root, 'empty'))
-  const asking = sessionIn(root, 'asking')
+  const asking = sessionIn(root, 'team/asking')
   asking.writer.observeSync({ state: 'active', blockedOn: 'human', ask: 'permission', reason: 'Bash \x1b[31m' })
   const dead = sessionIn(root, 'dead')
   dead.writer.observeSync({ state: 'active' })
@@ -52,36 +52,34 @@ test('it_lists_every_agent_with_state_ask_reason_and_age', async (t) => {
   const [head, ...rows] = stdout.trimEnd().split('\n').map((line) => line.split(/ {2,}/))
   assert.deepEqual(head, ['AGENT', 'STATE', 'BLOCKED ON', 'ASK', 'FOR', 'REASON'])
   assert.deepEqual(rows.map(([agent, state, blockedOn, ask, , reason]) => [agent, state, blockedOn, ask, reason]), [
-    ['asking', 'active', 'human', 'permission', 'Bash ·[31m'],
     ['dead', 'unknown', 'unknown', 'unknown', 'session-dead'],
     ['done', 'ended', '-', '-', 'exit 0'],
-    ['empty', '-', '-', '-', 'never observed'],
+    ['team/asking', 'active', 'human', 'permission', 'Bash ·[31m'],
   ])
   asking.close()
 })
 
 test('a_wrong_directory_is_told_in_one_line_with_what_to_do', async (t) => {
   const root = directoryFor(t)
-  const session = sessionIn(root, 'worker')
-  const own = join(root, 'worker')
-  mkdirSync(join(own, 'src'))
   const missing = join(root, 'miss\x1b[31ming')
   writeFileSync(join(root, 'file'), '')
-  const wanted = 'give the directory whose sub-directories are the agents'
+  const wanted = 'give the directory below which the agents are'
   for (const [given, said] of [
     [missing, `there is no such directory; ${wanted}, or start a session in it first, directory=\`${root}/miss·[31ming\``],
     [join(root, 'file'), `this is no directory; ${wanted}, directory=\`${root}/file\``],
-    [own, `this is one agent's own directory; give the one above it, directory=\`${root}\``],
   ]) {
     for (const mode of [[], ['--json'], ['--follow']]) {
       const { code, stdout, stderr } = await runNode([COORDINATOR, ...mode, given])
       assert.deepEqual({ code, stdout, stderr }, { code: 1, stdout: '', stderr: `coordinator: ${said}\n` })
     }
   }
-  // An agent that runs agents of its own is a fleet like any other.
-  const below = sessionIn(own, 'src')
-  assert.match((await runNode([COORDINATOR, own])).stdout, /^src +unknown/m)
-  for (const one of [session, below]) one.close()
+})
+
+test('an_agent_s_own_directory_is_a_fleet_of_one', async (t) => {
+  const root = directoryFor(t)
+  const session = sessionIn(root, 'worker')
+  assert.match((await runNode([COORDINATOR, join(root, 'worker')])).stdout, /^AGENT.*\n\. +unknown .*claimed\n$/)
+  session.close()
 })
 
 test('json_lines_have_every_field_and_every_digit', async (t) => {
@@ -90,8 +88,8 @@ test('json_lines_have_every_field_and_every_digit', async (t) => {
   const session = sessionIn(root, 'worker')
   session.writer.observeSync({ state: 'idle', reason: 'a "quoted" reason' })
   const { stdout } = await runNode([COORDINATOR, '--json', root])
-  const [empty, worker] = stdout.trimEnd().split('\n').map((line) => JSON.parse(line))
-  assert.deepEqual(empty, { agent: 'empty', observed: false })
+  const [worker, ...others] = stdout.trimEnd().split('\n').map((line) => JSON.parse(line))
+  assert.deepEqual(others, [])
   assert.deepEqual([worker.agent, worker.state, worker.reason], ['worker', 'idle', 'a "quoted" reason'])
   assert.match(stdout, /"sinceMs":\d{13},/)
   session.close()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Reader, SessionEnvironment, Writer, claimSync, observeHookSync } from '../lib/index.js'
+import { Reader, Session, SessionEnvironment, Writer, claimSync, observeHookSync } from '../lib/index.js'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
 
 const GUIDE = readFileSync(join(PROJECT, 'docs', 'guides', 'node.md'), 'utf8')
@@ -35,13 +35,26 @@ test('every_block_of_the_guide_runs_as_it_stands', async (t) => {
   const { root, run } = agentsFor(t)
   const said = []
   for (const block of blocksOf(GUIDE, 'js')) said.push(await run(block))
-  const [coordinator, wrapper, sibling, wrapperless, hook, testing] = said
-  assert.equal(said.length, 6)
+  const [coordinator, fleet, changes, why, wrapper, sibling, wrapperless, hook, testing] = said
+  assert.equal(said.length, 9)
   assert.equal(coordinator, 'never observed\n')
+  assert.deepEqual([fleet, changes], ['', ''])
+  assert.match(why, /^none, by HS-70\n {2}yes HS-70 +nothing stands there\n\n$/)
   assert.deepEqual([wrapper, sibling, wrapperless, hook], ['', '', 'sequence 1: landed\n', ''])
   assert.match(testing, /^HARNESS_STATE_IO 5\n\d\d+\n$/)
   const ended = new Reader(join(root, 'worker-1')).readSync()
   assert.deepEqual([ended.state, ended.exit], ['ended', 'exit 0'])
+})
+
+test('hs_92_hs_93_the_guide_s_fleet_and_its_changes_tell_of_a_session', async (t) => {
+  const { root, run } = agentsFor(t)
+  const blocks = blocksOf(GUIDE, 'js').filter((text) => text.includes("eet('/agents/'"))
+  assert.equal(blocks.length, 2)
+  const start = { agent: 'worker-1', harness: 'claude', ptySession: 'w1' }
+  const session = Session.startSync(join(root, 'worker-1'), start)
+  session.writer.observeSync({ state: 'idle', reason: 'why' })
+  assert.deepEqual([await run(blocks[0]), await run(blocks[1])], ['worker-1 idle why\n', 'worker-1 idle\n'])
+  session.close()
 })
 
 test('hs_64_the_guide_s_claim_without_a_wrapper_takes_a_free_seat_and_leaves_a_wrapper_s_alone', async (t) => {

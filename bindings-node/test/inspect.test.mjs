@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { GallivantError, Reader, Session, SessionEnvironment, Writer, mintToken } from '../lib/index.js'
+import { Fleet, GallivantError, Reader, Session, SessionEnvironment, Writer, mintToken } from '../lib/index.js'
 import { TestHost } from '../lib/testing.js'
 import { PACKAGE, claimedOn, directoryFor, runNode } from '../test-support/seat.mjs'
 
@@ -35,6 +35,7 @@ test('a_reader_a_snapshot_an_environment_and_a_machine_show_what_they_hold', (t)
   writer.observeSync({ state: 'active', reason: 'a reason' })
   const reader = new Reader(directory)
   assert.equal(shown(reader), `Reader { path: '${directory}' }`)
+  assert.equal(shown(new Fleet(directory)), `Fleet { root: '${directory}' }`)
   const snapshot = inspect(reader.snapshotSync())
   assert.match(snapshot, /^Snapshot {\n {2}takenAtMs: \d+n,\n {2}record: {\n {4}schema: 'st2\.harness-state\.v1',\n/)
   assert.match(snapshot, /\n {4}reason: 'a reason',\n[^]*\n {4}seq: 1n,\n[^]*\n {2}damage: null\n}$/)

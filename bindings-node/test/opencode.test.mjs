@@ -76,10 +76,13 @@ test('hs_111_a_child_session_never_writes_the_turn', async (t) => {
   await hooks.event({ event: { type: 'session.updated', properties: { sessionID: 'c', info: { id: 'c', parentID: 's' } } } })
   await hooks.event({ event: { ...busy, properties: { ...busy.properties, sessionID: 'c' } } })
   const reader = new Reader(writer.directory)
-  assert.equal(reader.readSync().state, 'idle')
+  const turn = () => { const { state, extension: { children } } = reader.snapshotSync().record; return [state, children] }
+  assert.deepEqual(turn(), ['idle', ['c']])
+  const { state, reason } = reader.readSync()
+  assert.deepEqual([state, reason], ['active', 'children'], 'while it runs the turn is not over for a reader (HS-99)')
   await hooks.event({ event: busy })
   await hooks.event({ event: { ...idle, properties: { sessionID: 'c' } } })
-  assert.equal(reader.readSync().state, 'active')
+  assert.deepEqual(turn(), ['active', []])
 })
 
 test('hs_115_an_event_is_on_disk_when_the_handler_has_returned', async (t) => {

@@ -48,13 +48,22 @@ test('the_package_is_found_by_its_own_name', async () => {
   assert.equal(stdout, 'true true gallivant\n')
 })
 
-test('the_types_name_what_is_there', () => {
-  for (const [namespace, file] of [[esm, 'index.d.ts'], [esmTesting, 'testing.d.ts']]) {
-    const { default: _, 'module.exports': __, ...named } = namespace
-    assert.deepEqual([...new Set(valuesOf(read('lib', file)))].sort(), Object.keys(named).sort())
-  }
+/** The types of the package: `index.d.ts` and the files that it hands on. */
+function typesOf() {
   const types = read('lib', 'index.d.ts')
-  for (const [name, Class] of Object.entries({ Writer: esm.Writer, Reader: esm.Reader, Session: esm.Session })) {
+  const parts = [...types.matchAll(/^export \* from '\.\/(\w+)\.js'$/gm)].map(([, part]) => read('lib', `${part}.d.ts`))
+  assert.equal(parts.length, 2)
+  return [types, ...parts].join('\n')
+}
+
+test('the_types_name_what_is_there', () => {
+  const types = typesOf()
+  for (const [namespace, text] of [[esm, types], [esmTesting, read('lib', 'testing.d.ts')]]) {
+    const { default: _, 'module.exports': __, ...named } = namespace
+    assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
+  }
+  const { Fleet, Reader, Session, Writer } = esm
+  for (const [name, Class] of Object.entries({ Fleet, Reader, Session, Writer })) {
     const start = types.indexOf(`export class ${name} `)
     const body = types.slice(start, types.indexOf('\n}\n', start))
     const typed = [...body.matchAll(/^ {2}(?:readonly |private )?(\w+)[(:<]/gm)].map(([, member]) => member)

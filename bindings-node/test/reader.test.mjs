@@ -88,7 +88,7 @@ test('the_record_is_shown_as_it_is_spelled', async (t) => {
   assert.deepEqual({ ...snapshot.record }, {
     schema: 'st2.harness-state.v1', agent: 'a', harness: 'codex', state: 'dreaming', blockedOn: 'none',
     inputBuffer: 'empty', ask: 'none', reason: null, exit: null, ptySession: 'p', incarnation: '', seq: 1n,
-    sinceMs: 1n, writtenAtMs: 5n, transitions: 0n,
+    sinceMs: 1n, writtenAtMs: 5n, transitions: 0n, extension: null,
   })
   assert.equal(snapshot.damage, null)
   assert.equal(snapshot.derive({ nowMs: 10 }).reason, 'literal-unknown')

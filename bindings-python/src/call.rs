@@ -10,12 +10,14 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gallivant_core::clock::{Clock, ClockReading, SystemClock};
+use gallivant_core::harness_state::WatchWaker;
 use gallivant_core::{Code, Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -30,7 +32,7 @@ thread_local! {
     /// What Python raised inside the running call, to be raised when it returns.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
     /// The flags under which this thread runs, innermost last.
-    static CANCELS: RefCell<Vec<Arc<AtomicBool>>> = const { RefCell::new(Vec::new()) };
+    static CANCELS: RefCell<Vec<Arc<Flag>>> = const { RefCell::new(Vec::new()) };
     static SIGNALS_ASKED_AT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     /// Where the last panic of this thread was, and what it said.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -43,11 +45,18 @@ thread_local! {
 /// came to; `GALLIVANT_CANCELLED` where this thread's [`Cancel`] was set before the call began; `GALLIVANT_INTERNAL`
 /// for a panic.
 pub(crate) fn fallible<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    refuse_cancelled(py)?;
+    last(py, work)
+}
+
+/// # Errors
+/// `GALLIVANT_CANCELLED` where this thread's [`Cancel`] was set.
+pub(crate) fn refuse_cancelled(py: Python<'_>) -> PyResult<()> {
     if is_set() {
         let message = "the call was cancelled before it began";
         return Err(error::raise(py, &Error::new(Code::Cancelled, message)));
     }
-    last(py, work)
+    Ok(())
 }
 
 /// As [`fallible`], for what a block does at its end: one that was cancelled tries it too, and only its wait is ended.
@@ -97,8 +106,57 @@ fn internal(panic: &(dyn Any + Send)) -> Error {
 }
 
 /// Whether a [`Cancel`] under which this thread runs was set.
-fn is_set() -> bool {
-    CANCELS.with_borrow(|cancels| cancels.iter().any(|cancel| cancel.load(Ordering::Acquire)))
+pub(crate) fn is_set() -> bool {
+    CANCELS.with_borrow(|cancels| cancels.iter().any(|cancel| cancel.is_set()))
+}
+
+/// Has every [`Cancel`] under which this thread runs wake a watch, for as long as the answer lives: a wait that sleeps on
+/// a descriptor asks nobody whether it is to go on.
+pub(crate) fn ringing(waker: &WatchWaker) -> Ringing {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let (id, cancels) = (NEXT.fetch_add(1, Ordering::Relaxed), CANCELS.with_borrow(Vec::clone));
+    for cancel in &cancels {
+        cancel.bells().insert(id, waker.clone());
+    }
+    Ringing { id, cancels }
+}
+
+/// See [`ringing`].
+#[derive(Debug)]
+pub(crate) struct Ringing {
+    id: u64,
+    cancels: Vec<Arc<Flag>>,
+}
+
+impl Drop for Ringing {
+    fn drop(&mut self) {
+        for cancel in &self.cancels {
+            cancel.bells().remove(&self.id);
+        }
+    }
+}
+
+/// What a [`Cancel`] sets, and whom it wakes then.
+#[derive(Debug, Default)]
+pub(crate) struct Flag {
+    is_set: AtomicBool,
+    bells: Mutex<BTreeMap<u64, WatchWaker>>,
+}
+
+impl Flag {
+    fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
+    fn set(&self) {
+        self.is_set.store(true, Ordering::Release);
+        self.bells().values().for_each(WatchWaker::wake);
+    }
+
+    /// Nobody waits for the interpreter while holding this, so that it may be taken without letting go of it.
+    fn bells(&self) -> MutexGuard<'_, BTreeMap<u64, WatchWaker>> {
+        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Another clock, whose pauses let signal handlers run.
@@ -152,11 +210,12 @@ impl Clock for InterruptibleClock {
 ///
 /// `cancel.run(function, ...)` runs a function; once `cancel.set()` was called, from any thread, a call of this
 /// library inside it that waits for a lock ends within 0.1 s with `CancelledError` and nothing written, and one that
-/// would write is refused in the same way when it begins. A call that is past its wait finishes.
+/// would write is refused in the same way when it begins. So does a watch that waits for a change, and it loses none. A
+/// call that is past its wait finishes.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug, Default)]
 pub(crate) struct Cancel {
-    flag: Arc<AtomicBool>,
+    flag: Arc<Flag>,
 }
 
 #[pymethods]
@@ -168,13 +227,13 @@ impl Cancel {
 
     /// Ends the waits under this flag, now and from now on. Never blocks and cannot be undone.
     fn set(&self) {
-        self.flag.store(true, Ordering::Release);
+        self.flag.set();
     }
 
     /// Whether it was set.
     #[getter]
     fn is_set(&self) -> bool {
-        self.flag.load(Ordering::Acquire)
+        self.flag.is_set()
     }
 
     /// Calls `function` with the arguments and answers its result; its waits end when the flag is set.

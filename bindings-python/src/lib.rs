@@ -25,9 +25,11 @@ mod _native {
     use crate::call::Cancel;
     #[pymodule_export]
     use crate::harness_state::{
-        Claim, CurrentOwnership, Heartbeat, HookReport, Observation, Options, OwnershipGuard,
-        ProcessIdentity, Reader, Record, Report, Session, SessionEnvironment, Snapshot, State, Tick, Writer,
-        arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, serve_hook,
+        Change, Claim, CurrentOwnership, Explanation, Extension, Fleet, FleetEntry, FleetView, Heartbeat,
+        HookReport, LeftOut, Observation, Options, OwnershipGuard, ProcessIdentity, Reader, Record, Report,
+        SeatChange, Session, SessionEnvironment, Snapshot, State, Tick, TriedRow, Watch, Writer,
+        arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, read_fleet,
+        serve_hook,
     };
     #[pymodule_export]
     use crate::tables::{codes, version, words};

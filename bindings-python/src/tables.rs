@@ -1,7 +1,7 @@
 //! The core's tables as Python data, for the tests that compare the package's own constants with them.
 
 use gallivant_core::harness_state as core;
-use gallivant_core::harness_state::adapters::{Harness, Ignored};
+use gallivant_core::harness_state::adapters::{ChildStep, Harness, Ignored};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Kind};
 use pyo3::prelude::*;
@@ -30,6 +30,11 @@ pub(crate) fn words(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("INPUT_BUFFER", listed(core::InputBuffer::ALL, core::InputBuffer::word))?;
     table.set_item("ASK", listed(core::Ask::ALL, core::Ask::word))?;
     table.set_item("UNKNOWN", listed(core::UnknownReason::ALL, core::UnknownReason::word))?;
+    let evidence =
+        core::Evidence::ALL.iter().copied().filter(|evidence| *evidence != core::Evidence::Unknown);
+    table.set_item("EVIDENCE", evidence.map(core::Evidence::word).collect::<Vec<_>>())?;
+    table.set_item("CHILD_STEP", listed(ChildStep::ALL, ChildStep::word))?;
+    table.set_item("NOTICING", listed(core::Noticing::ALL, core::Noticing::word))?;
     table.set_item("REFUSED", listed(core::Refusal::ALL, core::Refusal::word))?;
     table.set_item("SKIPPED", listed(core::Skip::ALL, core::Skip::word))?;
     table.set_item("IGNORED", listed(Ignored::ALL, Ignored::word))?;

@@ -4,6 +4,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::argument::Field;
+
 /// `Name(field='value', ...)`, as it would be written to make one.
 pub(crate) fn repr(value: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {
     let mut text = value.get_type().name()?.to_string();
@@ -41,6 +43,38 @@ pub(crate) fn arguments<'py>(
 fn tuple<'py>(value: &Bound<'py, PyAny>, fields: &[&str]) -> PyResult<Bound<'py, PyTuple>> {
     let items = fields.iter().map(|field| value.getattr(*field)).collect::<PyResult<Vec<_>>>()?;
     PyTuple::new(value.py(), items)
+}
+
+/// A list of the core as a field: a tuple, because values do not change.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed<T>(pub(crate) Vec<T>);
+
+impl<'a, 'py, T> IntoPyObject<'py> for &'a Listed<T>
+where
+    &'a T: IntoPyObject<'py>,
+{
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    #[cfg(feature = "stubs")]
+    const OUTPUT_TYPE: pyo3::inspect::PyStaticExpr = pyo3::type_hint_subscript!(
+        pyo3::type_hint_identifier!("builtins", "tuple"),
+        <&'a T as IntoPyObject<'py>>::OUTPUT_TYPE,
+        pyo3::inspect::PyStaticExpr::Constant { value: pyo3::inspect::PyStaticConstant::Ellipsis }
+    );
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        PyTuple::new(py, &self.0)
+    }
+}
+
+impl<T: Field> Field for Listed<T> {
+    type Argument = Vec<T::Argument>;
+
+    fn of(argument: Self::Argument) -> Self {
+        Listed(argument.into_iter().map(T::of).collect())
+    }
 }
 
 /// Declares a value class: a struct whose fields are its attributes and its constructor's keyword arguments, and

@@ -93,6 +93,13 @@ def run_python(code, *arguments, **options):
     return out
 
 
+def same(state, other):
+    """Whether two reads on real clocks conclude the same: each clock is read to the millisecond by itself."""
+    fields = [name for name in vars(gallivant.State) if not name.startswith("_") and name != "valid_until_ms"]
+    alike = all(getattr(state, name) == getattr(other, name) for name in fields)
+    return alike and abs(state.valid_until_ms - other.valid_until_ms) <= 2
+
+
 class Stopwatch:
     """`with Stopwatch() as watch: ...`, then `watch.seconds`."""
 

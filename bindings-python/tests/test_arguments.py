@@ -18,6 +18,10 @@ NUMBERS = (2**64, -(2**63) - 1, 10**5000)
 NOT_CALLED = {"arm_hook_deadline", "serve_hook", "panic"}
 # Any value will do where these stand, and none of them is text or a number.
 NOT_CONVERTED = {"environ", "session", "function", "args", "kwargs", "payload", "options", "host", "exception_type", "traceback"}
+# A number of seconds, of which every float that is a number is one.
+NOT_CONVERTED |= {"timeout"}
+# What is no probe at all is told so in the probe's own words, and what is no answer of one is a `TypeError`.
+PROBING = {None, "Reader", "Fleet", "Watch"}
 
 
 def entry_points():
@@ -70,7 +74,10 @@ class Refused(SeatCase):
             "CurrentOwnership": None,
             "Record": snapshot.record,
             "State": gallivant.Reader(self.seat).read(),
+            "Fleet": gallivant.Fleet(self.seat),
+            "Watch": gallivant.Watch.record(self.seat),
         }
+        self.addCleanup(self.objects["Watch"].close)
         self.before = self.bytes()
 
     def good(self, name):
@@ -78,6 +85,7 @@ class Refused(SeatCase):
         return {
             "directory": self.seat,
             "path": self.seat,
+            "root": self.seat,
             "state": "idle",
             "observation": "idle",
             "blocked_on": "none",
@@ -120,6 +128,10 @@ class Refused(SeatCase):
                 yield parameter.arg, b"{}"
             elif parameter.arg in ("environ", "session"):
                 yield parameter.arg, self.session.to_env()
+            elif "SupportsGetItem" in kind:
+                yield parameter.arg, []
+            elif kind in ("LeftOut", "State"):
+                yield parameter.arg, {"LeftOut": gallivant.LeftOut(), "State": self.objects["State"]}[kind]
             elif "SupportsIndex" in kind:
                 yield parameter.arg, 1
             elif "bool" in kind:
@@ -134,7 +146,7 @@ class Refused(SeatCase):
                 continue
             for parameter, kind in takes.items():
                 bad = (LONE,) if kind == "text" else NUMBERS
-                if parameter in ("also_accepted_schemas", "wrapperless_prefixes"):
+                if parameter in ("also_accepted_schemas", "wrapperless_prefixes", "children"):
                     bad = ([LONE],)
                 elif parameter == "random":
                     bad = tuple([number] for number in NUMBERS)
@@ -148,8 +160,10 @@ class Refused(SeatCase):
                         self.assertNotIn("\ud800", str(error))
                         tried[kind] += 1
                 with self.subTest(f"{owner or ''}.{name}({parameter}=object())"), self.assertRaises(TypeError):
-                    if (owner, parameter) == ("Reader", "probe"):
-                        raise TypeError("what is no probe at all is told so in the probe's own words")
+                    if parameter == "probe" and owner in PROBING:
+                        with self.assertRaises(gallivant.HarnessStateInputError):
+                            self.call(owner, name, parameter, object())
+                        raise TypeError
                     self.call(owner, name, parameter, object())
         # So that a stub that is read wrongly does not pass for one without parameters.
         self.assertGreater(tried["text"], 70)

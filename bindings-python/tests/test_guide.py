@@ -30,7 +30,7 @@ class Guide(unittest.TestCase):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             for block in blocks:
-                exec(compile(re.sub(r'"/(srv/)?agents/', f'"{self.root}/', block), page, "exec"), scope)
+                exec(compile(re.sub(r'"/(srv/)?agents(?=[/"])', f'"{self.root}', block), page, "exec"), scope)
         return scope, said.getvalue().splitlines()
 
     def test_the_guide(self):
@@ -40,10 +40,21 @@ class Guide(unittest.TestCase):
             [
                 "terminal",
                 "nobody claims or writes now; the sequence is 2",
+                "children",
+                "channel ()",
                 "landed 1",
                 "idle none none until " + str(scope["state"].valid_until_ms),
+                "HS-80 session-dead the probe says that the session is dead",
+                "unknown (session-dead), by HS-80",
+                "by-hand active",
+                "worker idle",
+                "2 until True False",
+                "2 notified",
+                "new claimed",
                 "Stop observed superseded",
                 "idle",
+                "idle",
+                "active",
                 "HARNESS_STATE_EMPTY_TOKEN input mint a token, or pass on the one that the session's claim returned",
             ],
         )

@@ -63,7 +63,7 @@ class ByHand(SeatCase):
     def test_a_harness_that_is_not_known_is_told(self):
         status, lines, err = self.ask("--check", "clod")
         self.assertEqual((status, len(lines), err), (1, 1, ""))
-        self.assertIn("known=`claude codex`; ", lines[0])
+        self.assertIn("known=`claude codex opencode gemini`; ", lines[0])
         self.assertEqual(self.ask("--check", "\udcff")[0], 1)
 
     def test_help_and_version(self):

@@ -402,6 +402,9 @@ class Handles(SeatCase):
             writer.current_ownership(),
             gallivant.Reader(self.seat),
             gallivant.Reader(self.seat).snapshot(),
+            gallivant.Reader(self.seat).explain(),
+            gallivant.Fleet(self.seat),
+            gallivant.Watch.record(self.seat),
             gallivant.Cancel(),
             gallivant.testing.TestHost(),
         ]
@@ -411,7 +414,7 @@ class Handles(SeatCase):
                     copying(handle)
 
     def test_classes_are_final_and_instances_have_no_further_attributes(self):
-        for name in ("Writer", "Reader", "Session", "Observation", "State"):
+        for name in ("Writer", "Reader", "Session", "Observation", "State", "Fleet", "Watch"):
             with self.assertRaises(TypeError):
                 type("Own", (getattr(gallivant, name),), {})
         with self.assertRaises(AttributeError):

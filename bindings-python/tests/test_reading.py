@@ -46,7 +46,8 @@ class Reading(SeatCase):
                 ownership_sequence=1,
                 transition_sequence=1,
                 evidence_incarnation="tok",
-                valid_until_ms=NOW + 1 + 900_000,
+                # HS-96: on the reader's own clock, not by a stamp that was moved on by 1 ms.
+                valid_until_ms=NOW + 900_000,
             ),
         )
         self.assertFalse(state.is_unknown)

@@ -24,12 +24,20 @@ class Hosts(SeatCase):
         writer = self.claimed(host=host)
         writer.observe("idle")
         self.assertEqual(self.record()["writtenAtMs"], 5_001)
-        host.set_wall_ms(2**64 - 1)
+        host.advance_ms(900_000)
         self.assertEqual(gallivant.Reader(self.seat, host=host).read().reason, "stale")
         host.set_wall_ms(6_000)
         host.advance_ms(-500)
         writer.observe("active")
         self.assertEqual(self.record()["writtenAtMs"], 5_500)
+
+    def test_hs_96_a_wall_clock_that_is_set_is_no_staleness(self):
+        host = TestHost(wall_ms=5_000)
+        self.claimed(host=host).observe("idle")
+        host.set_wall_ms(2**64 - 1)
+        self.assertEqual(gallivant.Reader(self.seat, host=host).read().state, "idle")
+        by_the_wall_clock = gallivant.Options(extension=False)
+        self.assertEqual(gallivant.Reader(self.seat, host=host, options=by_the_wall_clock).read().reason, "stale")
 
     def test_without_a_clock_of_its_own_it_has_the_machines(self):
         host = TestHost()

@@ -26,17 +26,33 @@ RECORD = {
     "transitions": 3,
 }
 
+STATE = gallivant.State(state="idle", blocked_on="none", input_buffer="empty", ask="none", since_ms=5, valid_until_ms=9)
+PROCESS = gallivant.ProcessIdentity(pid=1, start=2, boot="b", pid_namespace="p", host="h")
+EXTENSION = gallivant.Extension(
+    boot_id="b", boot_ms=2, awake_ms=1, host="h", event_ms=1, evidence="hook", children=["c"], late=3, process=PROCESS
+)
+LEFT_OUT = gallivant.LeftOut(too_deep=1, example="a: permission denied")
+ENTRY = gallivant.FleetEntry(path="a/b", state=STATE)
+
 VALUES = [
     gallivant.Options(schema="s", also_accepted_schemas=["t"], stale_ms=1, lock_wait_ms=2, probe_budget_ms=3),
     gallivant.Observation("active", blocked_on="human", ask="question", reason="why", exit="exit 1"),
     gallivant.Record(**RECORD),
-    gallivant.State(state="idle", blocked_on="none", input_buffer="empty", ask="none", since_ms=5, valid_until_ms=9),
+    gallivant.Record(**RECORD, extension=EXTENSION),
+    EXTENSION,
+    STATE,
+    gallivant.TriedRow(clause="HS-70", question="nothing stands there", matched=True),
+    LEFT_OUT,
+    ENTRY,
+    gallivant.FleetView(entries=[ENTRY], left_out=LEFT_OUT, valid_until_ms=2**64 - 1),
+    gallivant.SeatChange(path=".", state=STATE),
+    gallivant.Change(seats=[gallivant.SeatChange(path=".")], left_out=LEFT_OUT, noticing="notified"),
     gallivant.Claim(sequence=7, swept=1, floor_damage="damaged"),
     gallivant.Report(outcome="refused", refusal="superseded"),
     gallivant.Heartbeat(outcome="skipped", skip="absent"),
     gallivant.Tick(outcome="not-due", due_at_ms=5),
     gallivant.HookReport(event="Stop", kind="observed", word="landed", report=gallivant.Report(outcome="landed")),
-    gallivant.ProcessIdentity(pid=1, start=2, boot="b", pid_namespace="p", host="h"),
+    PROCESS,
     gallivant.SessionEnvironment(agent_dir="/a", agent="a", harness="h", token="t", pty_session="", sequence=4),
 ]
 

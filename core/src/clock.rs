@@ -17,7 +17,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// All three at one instant, for what is stamped and judged. A clock that a test sets may stand still here while
     /// its waits are real.
     fn now(&self) -> ClockReading {
-        ClockReading { wall_ms: self.wall_ms(), boot: self.boot(), awake: self.awake() }
+        let wall = Duration::from_millis(self.wall_ms());
+        ClockReading { wall, boot: self.boot(), awake: self.awake() }
     }
     /// Waits for this long on the awake clock.
     fn sleep(&self, length: Duration);
@@ -31,8 +32,8 @@ pub trait Clock: Send + Sync + fmt::Debug {
 /// The three clocks at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// Milliseconds since 1970; 0 before 1970.
-    pub wall_ms: u64,
+    /// Time since 1970; zero before 1970.
+    pub wall: Duration,
     /// Time since boot, the machine's sleep included.
     pub boot: Duration,
     /// Time without the machine's sleep.
@@ -44,10 +45,8 @@ pub struct ClockReading {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
     fn wall_ms(&self) -> u64 {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        u64::try_from(wall().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn boot(&self) -> Duration {
@@ -62,10 +61,19 @@ impl Clock for SystemClock {
         read(rustix::time::ClockId::Monotonic)
     }
 
+    fn now(&self) -> ClockReading {
+        ClockReading { wall: wall(), boot: self.boot(), awake: self.awake() }
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the one place that waits")]
     fn sleep(&self, length: Duration) {
         std::thread::sleep(length);
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+fn wall() -> Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn read(id: rustix::time::ClockId) -> Duration {

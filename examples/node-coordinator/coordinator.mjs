@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Shows what a fleet of coding agents is doing: each sub-directory of a directory is one agent.
+ * Shows what a fleet of coding agents is doing: each directory with a record, at any depth, is one agent.
  *
  *     node coordinator.mjs DIRECTORY              what every agent does now
  *     node coordinator.mjs --follow DIRECTORY     and then a line for each change, until SIGINT or SIGTERM
@@ -10,106 +10,53 @@
  * as `unknown` with the reason; it is never guessed.
  */
 
-import { readdir } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { stat } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 
-// In a program of your own: import { Reader } from 'gallivant'
-import { Reader } from '../../bindings-node/lib/index.js'
-
-/** How often a followed fleet is looked at, in milliseconds. */
-const INTERVAL_MS = 75
-/** How many agents are read at once. */
-const CONCURRENCY = 8
+// In a program of your own: import { readFleet, watchFleet } from 'gallivant'
+import { readFleet, watchFleet } from '../../bindings-node/lib/index.js'
 
 const USAGE = 'usage: coordinator.mjs [--follow] [--json] DIRECTORY'
 
-/** The agents below a directory, with one reader each, which is kept from one look to the next. */
-class Fleet {
-  #root
-  #readers = new Map()
-
-  constructor(root) { this.#root = root }
-
-  /** Looks at every agent once. Answers a map from the agent's name to its state, null where nothing was observed. */
-  async look(signal) {
-    const entries = await readdir(this.#root, { withFileTypes: true }).catch((error) => {
-      throw new Error(whyNot(error, this.#root))
-    })
-    const names = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name).sort()
-    for (const name of this.#readers.keys()) if (!names.includes(name)) this.#readers.delete(name)
-    for (const name of names) {
-      if (!this.#readers.has(name)) this.#readers.set(name, new Reader(join(this.#root, name)))
-    }
-    const states = new Map(names.map((name) => [name, null]))
-    const left = [...this.#readers]
-    const readOn = async () => {
-      for (let next = left.pop(); next !== undefined; next = left.pop()) {
-        const [name, reader] = next
-        // The lease is held for a session's life and released by its death, so a dead one is known at once.
-        states.set(name, await reader.read({ probe: 'lease', signal }))
-      }
-    }
-    await Promise.all(Array.from({ length: CONCURRENCY }, readOn))
-    const isAgent = entries.some((entry) => entry.name === 'harness-state')
-    // Whoever gives an agent's own directory would be shown whatever the agent keeps in it, or nothing.
-    if (isAgent && [...states.values()].every((state) => state === null)) {
-      const above = clean(dirname(resolve(this.#root)))
-      throw new Error(`this is one agent's own directory; give the one above it, directory=\`${above}\``)
-    }
-    return states
-  }
-}
-
-/** What is wrong with the directory that was given, and what to do, in one line. */
-function whyNot(error, root) {
-  const wanted = 'give the directory whose sub-directories are the agents'
-  const directory = `directory=\`${clean(root)}\``
-  if (error.code === 'ENOENT') return `there is no such directory; ${wanted}, or start a session in it first, ${directory}`
-  if (error.code === 'ENOTDIR') return `this is no directory; ${wanted}, ${directory}`
-  if (error.code === 'EACCES') return `the directory may not be read; run this as the agents' user, ${directory}`
-  return `the directory cannot be read; ${wanted}, error=\`${error.code}\` ${directory}`
+/** Ends with one line where the directory is none; a fleet would say that nobody is in it. */
+async function check(root) {
+  const found = await stat(root).catch((error) => error)
+  if (found.code === undefined && found.isDirectory()) return
+  const wanted = 'give the directory below which the agents are'
+  const why = {
+    ENOENT: `there is no such directory; ${wanted}, or start a session in it first`,
+    EACCES: "the directory may not be read; run this as the agents' user",
+  }[found.code] ?? `this is no directory; ${wanted}`
+  throw new Error(`${why}, directory=\`${clean(root)}\``)
 }
 
 /** What a line says. A heartbeat changes nothing of it. */
 function gistOf(state) {
-  if (state === null) return 'never observed'
   const { harness, observedAtMs, validUntilMs, evidenceIncarnation, ...said } = state
   return Object.values(said).join('\0')
 }
 
-/** How long to sleep: until the next look, or until time alone changes an answer, whichever is sooner. */
-function lengthOfSleep(states) {
-  const now = BigInt(Date.now())
-  let length = BigInt(INTERVAL_MS)
-  for (const state of states.values()) {
-    const left = state?.validUntilMs == null ? length : state.validUntilMs - now
-    if (left < length) length = left
-  }
-  return Number(length < 1n ? 1n : length)
-}
-
-async function list(fleet, show) {
-  const states = await fleet.look()
-  for (const [name, state] of states) show.row(name, state)
-  show.end(states.size)
+async function list(root, show) {
+  const { entries, leftOut } = await readFleet(root, { probe: 'lease' })
+  for (const { path, state } of entries) show.row(path, state)
+  show.end(entries.length, leftOut)
 }
 
 /** Shows every agent, and then each change as it comes. */
-async function follow(fleet, show, signal) {
-  let gists = new Map()
-  while (!signal.aborted) {
-    const states = await fleet.look(signal)
-    const seen = new Map()
-    for (const [name, state] of states) {
-      const gist = gistOf(state)
-      seen.set(name, gist)
-      if (gists.get(name) !== gist) show.change(name, state)
+async function follow(root, show, signal) {
+  const gists = new Map()
+  // The lease is held for a session's life and released by its death, so a dead one is told at once.
+  for await (const { seats, leftOut } of watchFleet(root, { probe: 'lease', signal })) {
+    for (const { path, state } of seats) {
+      if (state === null) {
+        gists.delete(path)
+        show.gone(path)
+      } else if (gists.get(path) !== gistOf(state)) {
+        gists.set(path, gistOf(state))
+        show.change(path, state)
+      }
     }
-    for (const name of gists.keys()) if (!seen.has(name)) show.gone(name)
-    gists = seen
-    await pause(lengthOfSleep(states), undefined, { signal })
+    show.end(gists.size, leftOut)
   }
 }
 
@@ -118,6 +65,7 @@ class Text {
   #colour
   #width
   #headed = false
+  #leftOut = null
 
   constructor(output) {
     this.#colour = output.isTTY === true && process.env.NO_COLOR === undefined
@@ -140,10 +88,13 @@ class Text {
     this.#print(`${timeOfDay()}  ${clean(name)} is gone`)
   }
 
-  end(count) { if (count === 0) this.#print('no agents') }
+  end(count, { example }) {
+    if (count === 0) this.#print('no agents')
+    if (example !== null && example !== this.#leftOut) console.error(`coordinator: not looked at: ${clean(example)}`)
+    this.#leftOut = example
+  }
 
   #line(name, state) {
-    if (state === null) return this.#columns(name, '-', '-', '-', '-', 'never observed')
     const reason = [state.reason, state.exit].filter((text) => text !== null && text !== '').join(', ')
     const columns = [state.state, state.blockedOn, state.ask].map((word) => (word === 'none' ? '-' : word))
     return this.#columns(name, ...columns, age(state.sinceMs), reason)
@@ -186,8 +137,8 @@ function age(sinceMs) {
 
 /** For programs: one JSON object a line. 64-bit numbers are written with all their digits. */
 class Json {
-  row(name, state) { this.#print({ agent: name, observed: state !== null, ...state }) }
-  change(name, state) { this.#print({ atMs: BigInt(Date.now()), agent: name, observed: state !== null, ...state }) }
+  row(name, state) { this.#print({ agent: name, ...state }) }
+  change(name, state) { this.#print({ atMs: BigInt(Date.now()), agent: name, ...state }) }
   gone(name) { this.#print({ atMs: BigInt(Date.now()), agent: name, gone: true }) }
   end() {}
 
@@ -221,10 +172,10 @@ async function main() {
   for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => stop.abort())
   // Whoever read our lines has left.
   process.stdout.on('error', () => stop.abort())
-  const fleet = new Fleet(wanted.root)
   const show = wanted.json ? new Json() : new Text(process.stdout)
   try {
-    await (wanted.follow ? follow(fleet, show, stop.signal) : list(fleet, show))
+    await check(wanted.root)
+    await (wanted.follow ? follow(wanted.root, show, stop.signal) : list(wanted.root, show))
     return 0
   } catch (error) {
     if (stop.signal.aborted) return 0

@@ -41,6 +41,10 @@ fn hs_110_the_settings_name_every_event_that_may_say_something() {
         assert_eq!(named, telling.map(|event| event.name).collect(), "{file}");
         let command = format!("gallivant-hook {}", harness.name());
         for (event, groups) in hooks {
+            // The last events of a headless Claude Code, which ends their hooks before an interpreter has begun.
+            let ends = *file == "claude-code.settings.json"
+                && matches!(event.as_str(), "StopFailure" | "SessionEnd");
+            let command = if ends { format!("trap '' TERM; exec {command}") } else { command.clone() };
             let group = serde_json::json!([{ "hooks": [{ "type": "command", "command": command }] }]);
             assert_eq!(*groups, group, "{file} {event}: one command, without a matcher");
         }

@@ -1,6 +1,6 @@
 //! Section G: explaining (HS-91).
 
-use gallivant_core::harness_state::{Explanation, Moment, State};
+use gallivant_core::harness_state::{Explanation, Moment, Probe, Record, State};
 use gallivant_core::process::Liveness;
 
 use crate::support::{NOW, Seat, line};
@@ -52,6 +52,29 @@ fn hs_91_the_deciding_row_is_named_by_its_clause() {
     assert_eq!((nothing.clause(), nothing.derived.is_none(), nothing.rows.len()), ("HS-70", true, 1));
     std::fs::create_dir(seat.path("harness-state")).expect("a directory");
     assert_eq!(explain(&seat, None).clause(), "HS-71");
+}
+
+#[test]
+fn hs_91_a_reader_explains_with_a_probe_of_its_own_and_within_its_budget() {
+    let seat = Seat::new();
+    seat.plant("harness-state", line(&[]));
+    let reader = seat.reader();
+    for probe in [None, Some(Liveness::Alive), Some(Liveness::Dead)] {
+        let probe = probe.as_ref().map(|probe| probe as _);
+        let explanation = reader.explain(probe);
+        assert_eq!(explanation.derived, reader.read(probe));
+    }
+    assert_eq!(reader.explain(Some(&Liveness::Dead)).clause(), "HS-80");
+    assert_eq!(reader.explain(Some(&Panics)).clause(), "HS-84", "HS-81: it has answered nothing");
+}
+
+#[derive(Debug)]
+struct Panics;
+
+impl Probe for Panics {
+    fn liveness(&self, _record: &Record) -> Liveness {
+        panic!("as a probe may")
+    }
 }
 
 #[test]

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use gallivant_core::Host;
 use gallivant_core::harness_state::adapters::{Child, ChildStep, Harness};
 use gallivant_core::harness_state::{
     Claimant, Derived, Evidence, HookOutcome, HookReport, NewSession, Observation, Options, Outcome, Reader,
-    Record, Refusal, Session, State, Writer, claim_wrapperless, decode, observe_hook,
+    Record, Refusal, Session, Skip, State, Tick, Writer, claim_wrapperless, decode, observe_hook,
 };
 use gallivant_core::process::ProcessFact;
 use gallivant_core::testing::{OperationKind, Point, Simulation, simulated_host};
+use gallivant_core::Host;
 
 use crate::support::{Seat, active, idle, line, observe};
 
@@ -307,6 +307,16 @@ fn hs_99_children_keep_a_turn_that_ended_active() {
 }
 
 #[test]
+fn hs_99_an_id_that_is_no_childs_is_refused_by_name() {
+    let scene = Scene::new();
+    let longest = "x".repeat(Child::MAX_ID);
+    for (id, reason) in [("", Some("child")), (&longest, None), (&format!("{longest}x"), Some("child"))] {
+        let noted = scene.session.writer().note_child(&Child { id: id.to_owned(), step: ChildStep::Started });
+        assert_eq!(noted.err().and_then(|error| error.reason()), reason, "{}", id.len());
+    }
+}
+
+#[test]
 fn hs_99_the_set_is_bounded_and_a_claim_begins_with_none() {
     let scene = Scene::new();
     observe(scene.writer(), &idle());
@@ -377,4 +387,39 @@ fn hs_114_a_late_event_revives_nothing_and_is_told_while_the_harness_runs() {
     // Whoever is no hook may follow an ending as before, and only a claim starts again.
     assert_eq!(observe(scene.writer(), &Observation::ended(Some("exit 0"))), Outcome::Landed);
     assert_eq!(scene.record().extension.expect("written").late, 2);
+}
+
+#[test]
+fn hs_114_the_same_ending_told_twice_is_no_activity() {
+    let scene = Scene::new();
+    scene.simulation.processes.start(500, 5000);
+    scene.session.attach(500).expect("it runs");
+    let end = r#"{"hook_event_name":"SessionEnd","reason":"other"}"#;
+    scene.hook(end);
+    assert_eq!(refusal(&scene.hook(end)), Some(Refusal::Terminal));
+    assert_eq!(scene.record().extension.expect("written").late, 0);
+    assert_eq!(scene.reads().0, State::Ended);
+}
+
+#[test]
+fn a_session_that_lost_its_seat_says_so_at_once_and_lets_go_of_the_lease() {
+    let scene = Scene::new();
+    assert!(scene.session.holds_lease());
+    let other = scene.simulation.another_process().host();
+    let new = NewSession {
+        directory: "/agent".into(),
+        agent: "host.worker".to_owned(),
+        harness: "claude".to_owned(),
+        pty_session: Some("worker".to_owned()),
+        token: None,
+    };
+    let next = Session::start(new, &scene.options, &other).expect("it starts");
+    assert!(!next.holds_lease(), "the first one still holds it");
+    for _ in 0..2 {
+        let tick = scene.session.heartbeat_if_due().expect("no error");
+        assert!(matches!(tick, Tick::Skipped(Skip::Superseded)), "{tick:?}");
+    }
+    assert!(!scene.session.holds_lease());
+    next.heartbeat_if_due().expect("no error");
+    assert!(next.holds_lease(), "and its death can be seen from now on");
 }

@@ -382,6 +382,17 @@ fn hs_92_whatever_operation_fails_the_next_read_is_whole() {
                 "{number} {errno}"
             );
             assert_eq!(read(&fleet), whole, "{number} {errno}: {:?}", simulation.files.trace());
+            // From one operation on all of them fail: what was known is not gone.
+            let fault =
+                format!(r#"[{{"on":"any","nth":{number},"repeat":true,"do":"error","errno":"{errno}"}}]"#);
+            simulation.files.set_faults(Fault::parse_list(&fault).expect("faults"));
+            for agent in ["a", "b/c", "d"] {
+                plant(&simulation, agent, "active");
+            }
+            let views = [fleet.read(FleetProbe::None), fleet.read(FleetProbe::None)];
+            assert!(views.iter().all(|view| view.entries.len() == 3), "{number} {errno}: {views:?}");
+            simulation.files.set_faults([]);
+            assert_eq!(read(&fleet), whole, "{number} {errno}: {:?}", simulation.files.trace());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gallivant_core::harness_state::{Heartbeat, Options, Outcome, Refusal, State, claim, decode};
-use gallivant_core::storage::{Durability, FileSystem, Replacement, publish};
+use gallivant_core::storage::{Durability, FileSystem, Replacement, StagedNames, publish};
 use gallivant_core::testing::{TestHost, TestHostOptions, simulated_host};
 use gallivant_core::{Code, Host};
 
@@ -272,12 +272,13 @@ fn hs_27_what_stands_at_a_staged_name_is_neither_followed_nor_removed() {
     let publish_once = |host: &Host| {
         let replacement = Replacement {
             name: "harness-state",
-            staged_prefix: ".harness-state.tmp-",
+            staged: &StagedNames::new(host).next(".harness-state.tmp-"),
             bytes: b"new",
             durability: Durability::Observed,
+            keep: false,
             judged: None,
         };
-        publish(&*directory, &replacement, host)
+        publish(&*directory, &replacement).map(drop)
     };
     publish_once(host.host()).expect("the first lands");
     let staged =

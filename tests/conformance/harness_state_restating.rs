@@ -88,3 +88,39 @@ fn a_file_whose_creation_is_reported_as_failed_is_not_left_behind() {
     assert_eq!(simulation.files.names("/agent").expect("listed"), before);
     assert_eq!(observe(&writer, &idle()), Outcome::Landed);
 }
+
+#[test]
+fn hs_22_a_directory_that_was_replaced_is_noticed_by_the_next_call() {
+    let seat = crate::support::Seat::new();
+    let writer = seat.owner("tok-a");
+    observe(&writer, &active());
+    let aside = seat.root().join("aside");
+    std::fs::rename(&seat.dir, &aside).expect("moved");
+    std::fs::create_dir(&seat.dir).expect("another in its place");
+    assert_eq!(observe(&writer, &idle()), Outcome::Landed);
+    assert_eq!(seat.record().seq, 1);
+    let before =
+        gallivant_core::harness_state::decode(&std::fs::read(aside.join("harness-state")).expect("there"));
+    assert_eq!(before.expect("whole").observation(), active(), "what was moved away is left alone");
+    std::fs::remove_dir_all(&seat.dir).expect("removed");
+    assert!(matches!(writer.heartbeat(), Ok(gallivant_core::harness_state::Heartbeat::Skipped(_))));
+    assert!(!seat.dir.exists(), "a heartbeat creates nothing");
+    assert_eq!(observe(&writer, &active()), Outcome::Landed);
+}
+
+#[test]
+fn hs_03_a_umask_that_changes_between_two_calls_takes_nothing_from_the_owner() {
+    let seat = crate::support::Seat::new();
+    let modes = crate::support::in_forked_child(|| {
+        let writer = seat.owner("tok-a");
+        observe(&writer, &active());
+        // SAFETY: the umask of the forked child only.
+        unsafe { libc::umask(0o777) };
+        observe(&writer, &idle());
+        let first = seat.mode("harness-state") == 0o600;
+        observe(&writer, &active());
+        u8::from(!(first && seat.mode("harness-state") == 0o600))
+    });
+    assert_eq!(modes, 0);
+    assert_eq!(seat.reads().0, gallivant_core::harness_state::State::Active);
+}

@@ -8,8 +8,8 @@ use gallivant_core::harness_state::{
     Change, FleetOptions, FleetProbe, NewSession, Noticing, Observation, Options, Probe, Record, Session,
     State, UnknownReason, Watch, WatchOptions, WatchProbe,
 };
-use gallivant_core::process::Liveness;
-use gallivant_core::testing::simulated_host;
+use gallivant_core::process::{Liveness, ProcessTable};
+use gallivant_core::testing::{SimulatedProcesses, simulated_host};
 use gallivant_core::{Code, Host};
 
 use crate::support::ground::Ground;
@@ -252,6 +252,45 @@ fn hs_93_it_fires_when_the_session_is_killed() {
     told_at_last(&mut watch, "a session-dead");
 }
 
+#[test]
+fn hs_93_it_fires_when_the_harness_process_ends() {
+    let ground = Ground::new();
+    ground.publish("a", "active");
+    let taken = quickest(|_| {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("sleep starts");
+        let identity = ground.host().processes.identify(child.id()).expect("it runs");
+        // Nothing but the announcement tells.
+        let options = WatchOptions { probe_interval: Duration::from_secs(1000), ..WatchOptions::default() };
+        let mut watch =
+            watching(&ground, "a", WatchProbe::Process(identity.clone()), &options, ground.host());
+        assert_eq!(told(&mut watch), [". active"]);
+        assert!(is_quiet(&mut watch));
+        let taken = latency(&mut watch, || child.kill().expect("killed"));
+        child.wait().expect("reaped");
+        assert!(is_quiet(&mut watch), "it is told once");
+        let mut late = watching(&ground, "a", WatchProbe::Process(identity), &options, ground.host());
+        assert_eq!(told(&mut late), [". session-dead"]);
+        taken
+    });
+    assert!(taken <= BOUND, "{taken:?}");
+}
+
+#[test]
+fn hs_93_a_process_of_another_namespace_is_asked_at_intervals() {
+    let ground = Ground::new();
+    ground.publish("a", "active");
+    let processes = SimulatedProcesses::new(10, 500);
+    let identity = processes.identify(10).expect("it runs");
+    processes.set_pid_namespace("pid:[1]");
+    let host = Host { processes: Arc::new(processes.clone()), ..ground.host().clone() };
+    let options = WatchOptions { probe_interval: Duration::from_millis(20), ..WatchOptions::default() };
+    let mut watch = watching(&ground, "a", WatchProbe::Process(identity.clone()), &options, &host);
+    assert_eq!(told(&mut watch), [". active"], "indeterminate downgrades nothing");
+    processes.set_pid_namespace(&identity.pid_namespace);
+    processes.end(10);
+    assert_eq!(told(&mut watch), [". session-dead"]);
+}
+
 /// Says whatever it is set to.
 #[derive(Debug, Default)]
 struct Switch(AtomicBool);
@@ -277,6 +316,21 @@ fn hs_93_a_probe_of_the_callers_own_is_asked_at_its_interval() {
     let before = ground.machine.operations().len();
     assert!(is_quiet(&mut watch));
     assert_eq!(ground.machine.operations().len(), before, "what is dead is not asked again");
+}
+
+#[test]
+fn hs_93_an_instant_that_is_reckoned_anew_is_no_change() {
+    // Its record has an extension, so that `valid_until` is reckoned on the machine's own clocks at each question.
+    let ground = Ground::new();
+    let _session = session(&ground, "a");
+    let switch = Arc::new(Switch::default());
+    let options = WatchOptions { probe_interval: Duration::from_millis(10), ..WatchOptions::default() };
+    let mut watch =
+        watching(&ground, "a", WatchProbe::Own(Arc::clone(&switch) as _), &options, ground.host());
+    assert_eq!(told(&mut watch), [". active"]);
+    assert_eq!(watch.next(Some(Duration::from_millis(500))).expect("no error"), None);
+    switch.0.store(true, Ordering::Relaxed);
+    assert_eq!(told(&mut watch), [". session-dead"]);
 }
 
 #[test]

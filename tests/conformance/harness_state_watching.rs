@@ -230,10 +230,12 @@ fn hs_93_it_offers_a_descriptor_that_can_be_polled() {
 
 #[test]
 fn hs_93_a_wait_can_be_ended_from_another_thread() {
+    fn may_go_to_another_thread(_: &impl Send) {}
     let ground = Ground::new();
     ground.publish("a", "active");
     let mut watch = fleet(&ground);
     told(&mut watch);
+    may_go_to_another_thread(&watch);
     let waker = watch.waker();
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,8 +1,8 @@
 //! The plain objects that go to JavaScript and come from it. Conversions only.
 
 use gallivant_core::harness_state::{
-    Ask, BlockedOn, Claim, Derived, Heartbeat, InputBuffer, Observation, Record, Report, SessionEnvironment,
-    State, Tick, Word, WriterIdentity,
+    Ask, BlockedOn, Claim, Derived, Evidence, Extension, HarnessProcess, Heartbeat, InputBuffer, Observation,
+    Record, Report, SessionEnvironment, State, Tick, Word, WriterIdentity,
 };
 use gallivant_core::process::ProcessIdentity;
 use gallivant_core::{Error, Result};
@@ -234,6 +234,65 @@ pub struct RecordParts {
     pub written_at_ms: BigInt,
     /// How often the observation has changed.
     pub transitions: BigInt,
+    /// What writers that know the extension added.
+    pub extension: Option<ExtensionParts>,
+}
+
+/// What our writers add to a record.
+#[napi(object, object_from_js = false, use_nullable = true)]
+#[derive(Debug)]
+pub struct ExtensionParts {
+    /// The boot in which the stamp was taken.
+    pub boot_id: String,
+    /// The stamp on the clock that counts the machine's sleep.
+    pub boot_ms: BigInt,
+    /// The stamp on the clock that does not.
+    pub awake_ms: BigInt,
+    /// The machine on which the stamp was taken.
+    pub host: String,
+    /// When what stands here happened, on the clock of `boot_ms`.
+    pub event_ms: Option<BigInt>,
+    /// By what it is known, as it is spelled there.
+    pub evidence: Option<String>,
+    /// The ids of the children that run.
+    pub children: Vec<String>,
+    /// How many events came too late to be written.
+    pub late: BigInt,
+    /// The harness's process.
+    pub process: Option<HarnessProcessParts>,
+}
+
+/// The process that is the harness.
+#[napi(object, object_from_js = false)]
+#[derive(Debug)]
+pub struct HarnessProcessParts {
+    /// Process id, as its own namespace counts.
+    pub pid: u32,
+    /// Start time in the unit of the system's process table.
+    pub start: BigInt,
+    /// The pid namespace.
+    pub pid_namespace: String,
+}
+
+impl From<&Extension> for ExtensionParts {
+    fn from(extension: &Extension) -> Self {
+        let process = |process: &HarnessProcess| HarnessProcessParts {
+            pid: process.pid,
+            start: process.start.into(),
+            pid_namespace: process.pid_namespace.clone(),
+        };
+        ExtensionParts {
+            boot_id: extension.boot_id.clone(),
+            boot_ms: extension.boot_ms.into(),
+            awake_ms: extension.awake_ms.into(),
+            host: extension.host.clone(),
+            event_ms: extension.event_ms.map(BigInt::from),
+            evidence: extension.evidence.as_ref().map(|word| spelled(word, Evidence::word)),
+            children: extension.children.clone(),
+            late: extension.late.into(),
+            process: extension.process.as_ref().map(process),
+        }
+    }
 }
 
 impl From<&Record> for RecordParts {
@@ -254,6 +313,7 @@ impl From<&Record> for RecordParts {
             since_ms: record.since_ms.into(),
             written_at_ms: record.written_at_ms.into(),
             transitions: record.transitions.into(),
+            extension: record.extension.as_ref().map(ExtensionParts::from),
         }
     }
 }

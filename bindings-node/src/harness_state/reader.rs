@@ -4,12 +4,15 @@
 //! probe's answer can make a difference, asks its function, and derives with the answer. No foreign code runs under
 //! native code.
 
+use std::sync::Arc;
+
 use gallivant_core::harness_state::{LeaseProbe, Moment, Options, Probe, ProcessProbe, Reader, Snapshot};
 use gallivant_core::process::{Liveness, ProcessIdentity};
 use gallivant_core::{Code, Error, Host, Result};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
+use super::explain::ExplanationParts;
 use super::parts::{DerivedParts, ProcessParts, RecordParts};
 use crate::answer::Answer;
 use crate::host::NativeHost;
@@ -46,18 +49,32 @@ impl NativeReader {
         NativeReader { reader: self.reader.clone(), host: self.host.clone() }
     }
 
-    fn read(&self, parts: ProbeParts) -> Result<Option<DerivedParts>> {
-        let probe: Option<Box<dyn Probe>> = if parts.lease {
-            Some(Box::new(LeaseProbe::new(&self.reader)))
-        } else if let Some(word) = parts.liveness {
-            Some(Box::new(liveness(&word)?))
-        } else if let Some(process) = parts.process {
-            Some(Box::new(ProcessProbe::new(ProcessIdentity::try_from(process)?, &self.host)))
-        } else {
-            None
-        };
-        Ok(self.reader.read(probe.as_deref()).map(DerivedParts::from))
+    fn probe(&self, parts: ProbeParts) -> Result<Option<Arc<dyn Probe + Send + Sync>>> {
+        if parts.lease {
+            return Ok(Some(Arc::new(LeaseProbe::new(&self.reader))));
+        }
+        own_probe(parts, &self.host)
     }
+
+    fn read(&self, parts: ProbeParts) -> Result<Option<DerivedParts>> {
+        let probe = self.probe(parts)?;
+        let derived = self.reader.read(probe.as_deref().map(|probe| probe as &dyn Probe));
+        Ok(derived.map(DerivedParts::from))
+    }
+
+    fn explain(&self, parts: ProbeParts) -> Result<ExplanationParts> {
+        let probe = self.probe(parts)?;
+        Ok(self.reader.explain(probe.as_deref().map(|probe| probe as &dyn Probe)).into())
+    }
+}
+
+/// A probe that asks neither a lease nor JavaScript.
+pub(super) fn own_probe(parts: ProbeParts, host: &Host) -> Result<Option<Arc<dyn Probe + Send + Sync>>> {
+    if let Some(word) = parts.liveness {
+        return Ok(Some(Arc::new(liveness(&word)?)));
+    }
+    let Some(process) = parts.process else { return Ok(None) };
+    Ok(Some(Arc::new(ProcessProbe::new(ProcessIdentity::try_from(process)?, host))))
 }
 
 #[napi]
@@ -93,6 +110,19 @@ impl NativeReader {
     #[napi(catch_unwind)]
     pub fn read_sync(&self, probe: ProbeParts) -> Answer<Option<DerivedParts>> {
         Answer::of(|| self.read(probe))
+    }
+
+    /// Why what may be concluded now is concluded.
+    #[napi(catch_unwind)]
+    pub fn explain_async(&self, probe: ProbeParts, wait: &NativeWait) -> Promised<ExplanationParts> {
+        let reader = self.share();
+        promise(wait, Patience::OneTry, move || reader.explain(probe))
+    }
+
+    /// The same on the calling thread.
+    #[napi(catch_unwind)]
+    pub fn explain_sync(&self, probe: ProbeParts) -> Answer<ExplanationParts> {
+        Answer::of(|| self.explain(probe))
     }
 
     /// What stands there.
@@ -165,9 +195,23 @@ impl NativeSnapshot {
             Ok(derived.map(DerivedParts::from))
         })
     }
+
+    /// The same, and which row of the table decided.
+    #[napi(catch_unwind)]
+    pub fn explain(&self, now_ms: Option<BigInt>, probe: Option<String>) -> Answer<ExplanationParts> {
+        Answer::of(|| {
+            let answer = probe.as_deref().map(liveness).transpose()?;
+            let at = self.at(now_ms.as_ref())?;
+            Ok(match answer {
+                Some(answer) => self.snapshot.explain(&self.options, &at, Some(&mut || answer)),
+                None => self.snapshot.explain(&self.options, &at, None),
+            }
+            .into())
+        })
+    }
 }
 
-fn liveness(word: &str) -> Result<Liveness> {
+pub(super) fn liveness(word: &str) -> Result<Liveness> {
     Liveness::from_word(word).ok_or_else(|| {
         let message = format!("no answer of a probe, probe=`{word}`");
         Error::new(Code::HarnessStateInput, message).with_reason("probe")

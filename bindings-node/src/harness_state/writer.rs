@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gallivant_core::Result;
-use gallivant_core::harness_state::{Observation, OwnershipGuard, Session, Writer, WriterIdentity};
+use gallivant_core::harness_state::adapters::{Child, ChildStep};
+use gallivant_core::harness_state::{Evidence, Observation, OwnershipGuard, Session, Writer, WriterIdentity};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
@@ -31,6 +32,8 @@ pub struct WriterParts {
     pub token: String,
     /// The sequence of the claim that the writer adopts.
     pub sequence: Option<BigInt>,
+    /// By what it knows what it observes; left out: as a wrapper.
+    pub evidence: Option<String>,
 }
 
 /// A writer. May be used by several calls at once.
@@ -89,7 +92,10 @@ impl NativeWriter {
                 token: parts.token,
             };
             let sequence = sequence(parts.sequence.as_ref())?;
-            let writer = Writer::open(parts.directory, identity, sequence, &options(&set)?, &host.host)?;
+            let mut writer = Writer::open(parts.directory, identity, sequence, &options(&set)?, &host.host)?;
+            if let Some(word) = parts.evidence {
+                writer = writer.with_evidence(Evidence::parse("evidence", &word)?)?;
+            }
             Ok(NativeWriter { voice: Voice::Own(Arc::new(writer)) })
         })
     }
@@ -151,6 +157,18 @@ impl NativeWriter {
         self.answer(|writer| Ok(writer.ended(exit.as_deref())?.into()))
     }
 
+    /// One try of noting what became of a child.
+    #[napi(catch_unwind)]
+    pub fn note_child_async(&self, id: String, step: String, wait: &NativeWait) -> Promised<ReportParts> {
+        self.promise(wait, move |writer| note_child(writer, &id, &step))
+    }
+
+    /// The same on the calling thread.
+    #[napi(catch_unwind)]
+    pub fn note_child_sync(&self, id: String, step: String) -> Answer<ReportParts> {
+        self.answer(|writer| note_child(writer, &id, &step))
+    }
+
     /// One try of a heartbeat.
     #[napi(catch_unwind)]
     pub fn heartbeat_async(&self, wait: &NativeWait) -> Promised<HeartbeatParts> {
@@ -174,6 +192,11 @@ impl NativeWriter {
     pub fn lock_sync(&self) -> Answer<Option<NativeGuard>> {
         self.answer(lock)
     }
+}
+
+fn note_child(writer: &Writer, id: &str, step: &str) -> Result<ReportParts> {
+    let child = Child { id: id.to_owned(), step: ChildStep::parse(step)? };
+    Ok(writer.note_child(&child)?.into())
 }
 
 fn lock(writer: &Writer) -> Result<Option<NativeGuard>> {

@@ -3,9 +3,11 @@
 Everything public is an attribute of this package:
 
 - writing: `Session`, `Writer`, `claim`, `claim_wrapperless`, `mint_token`, `SessionEnvironment`;
-- reading: `Reader`, `Snapshot`, `ProcessIdentity`;
+- reading: `Reader`, `Snapshot`, `Explanation`, `ProcessIdentity`;
+- reading many, and being told of changes: `Fleet`, `read_fleet`, `Watch`;
 - hooks: `observe_hook`, and `gallivant.hook` for a whole process;
-- values: `Options`, `Observation`, `Record`, `State`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
+- values: `Options`, `Observation`, `Record`, `Extension`, `State`, `TriedRow`, `FleetView`, `FleetEntry`, `LeftOut`,
+  `Change`, `SeatChange`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
 - `Cancel`, which ends waits from another thread; the exceptions below `GallivantError`;
 - `gallivant.aio` for asyncio, `gallivant.words` for constants, `gallivant.testing` for tests.
 
@@ -23,10 +25,17 @@ if TYPE_CHECKING:
     from . import words as words
     from ._native import (
         Cancel,
+        Change,
         Claim,
         CurrentOwnership,
+        Explanation,
+        Extension,
+        Fleet,
+        FleetEntry,
+        FleetView,
         Heartbeat,
         HookReport,
+        LeftOut,
         Observation,
         Options,
         OwnershipGuard,
@@ -34,16 +43,20 @@ if TYPE_CHECKING:
         Reader,
         Record,
         Report,
+        SeatChange,
         Session,
         SessionEnvironment,
         Snapshot,
         State,
         Tick,
+        TriedRow,
+        Watch,
         Writer,
         claim,
         claim_wrapperless,
         mint_token,
         observe_hook,
+        read_fleet,
     )
     from .errors import (
         CancelledError,
@@ -71,8 +84,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Cancel",
     "CancelledError",
+    "Change",
     "Claim",
     "CurrentOwnership",
+    "Explanation",
+    "Extension",
+    "Fleet",
+    "FleetEntry",
+    "FleetView",
     "GallivantError",
     "HandleBusyError",
     "HarnessStateAskWithoutHumanError",
@@ -92,6 +111,7 @@ __all__ = [
     "HookReport",
     "InputError",
     "InternalError",
+    "LeftOut",
     "Observation",
     "Options",
     "OwnershipGuard",
@@ -99,17 +119,21 @@ __all__ = [
     "Reader",
     "Record",
     "Report",
+    "SeatChange",
     "Session",
     "SessionEnvironment",
     "Snapshot",
     "State",
     "Tick",
+    "TriedRow",
+    "Watch",
     "Writer",
     "__version__",
     "claim",
     "claim_wrapperless",
     "mint_token",
     "observe_hook",
+    "read_fleet",
 ]
 
 _SUBMODULES = ("aio", "errors", "hook", "testing", "words")

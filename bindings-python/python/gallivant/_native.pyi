@@ -6,12 +6,13 @@ import collections.abc
 import typing
 
 from _typeshed import SupportsGetItem
+from collections.abc import Iterator
 from gallivant.errors import GallivantError
 from os import PathLike
-from typing import Any, SupportsIndex, final
+from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["Cancel", "Claim", "CurrentOwnership", "Heartbeat", "HookReport", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "serve_hook", "version", "words"]
+__all__ = ["Cancel", "Change", "Claim", "CurrentOwnership", "Explanation", "Extension", "Fleet", "FleetEntry", "FleetView", "Heartbeat", "HookReport", "LeftOut", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "TriedRow", "Watch", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "serve_hook", "version", "words"]
 
 @final
 class Cancel:
@@ -20,7 +21,8 @@ class Cancel:
 
     `cancel.run(function, ...)` runs a function; once `cancel.set()` was called, from any thread, a call of this
     library inside it that waits for a lock ends within 0.1 s with `CancelledError` and nothing written, and one that
-    would write is refused in the same way when it begins. A call that is past its wait finishes.
+    would write is refused in the same way when it begins. So does a watch that waits for a change, and it loses none. A
+    call that is past its wait finishes.
     """
     def __new__(cls, /) -> Cancel: ...
     def __repr__(self, /) -> str: ...
@@ -36,6 +38,34 @@ class Cancel:
     def set(self, /) -> None:
         """
         Ends the waits under this flag, now and from now on. Never blocks and cannot be undone.
+        """
+
+@final
+class Change:
+    """
+    What changed.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, seats: SupportsGetItem[int, SeatChange], left_out: LeftOut, noticing: str) -> Change: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def left_out(self, /) -> LeftOut:
+        """
+        What a fleet's walk did not look at, as it is now.
+        """
+    @property
+    def noticing(self, /) -> str:
+        """
+        How changes are noticed now: `notified`; by looking at an interval, because the platform or a file system does
+        not notify (`polled-unsupported`), or because a limit of the system is reached (`polled-limit`).
+        """
+    @property
+    def seats(self, /) -> tuple[SeatChange, ...]:
+        """
+        Each seat of which something else is to be concluded than was told last, in the order of the paths. Empty
+        where only the two below are others.
         """
 
 @final
@@ -81,6 +111,201 @@ class CurrentOwnership:
     """
     def __enter__(self, /) -> OwnershipGuard | None: ...
     def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+
+@final
+class Explanation:
+    """
+    Why a reader concludes what it does. `str()` gives some lines for a person.
+    """
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def age_ms(self, /) -> int | None:
+        """
+        How old the record's stamp is by the wall clock, in ms; None without a record.
+        """
+    @property
+    def clause(self, /) -> str:
+        """
+        The clause of the row that decided.
+        """
+    @property
+    def damage(self, /) -> str | None:
+        """
+        Why there is no record although something stands there: one line for people.
+        """
+    @property
+    def now_ms(self, /) -> int:
+        """
+        The instant for which it was concluded, wall clock in ms since 1970.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        The conclusion's reason.
+        """
+    @property
+    def record(self, /) -> Record | None:
+        """
+        The record, where one was read and decoded.
+        """
+    @property
+    def rows(self, /) -> tuple[TriedRow, ...]:
+        """
+        The rows in the order in which they were tried. The last one decided.
+        """
+    @property
+    def state(self, /) -> State | None:
+        """
+        The conclusion; None when nothing was ever observed.
+        """
+    def to_json(self, /) -> str:
+        """
+        One JSON object as text: `state` `reason` `clause` `validUntilMs` `clock` `ageMs` `rows` `record` `damage`. The
+        session's token is left out of the record.
+        """
+
+@final
+class Extension:
+    """
+    What writers of this library add to a record: clocks that nobody sets, the order of events, how strong the
+    evidence is, which children run, and which process the harness is.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, boot_id: str, boot_ms: SupportsIndex, awake_ms: SupportsIndex, host: str, event_ms: SupportsIndex | None = None, evidence: str | None = None, children: SupportsGetItem[int, str] = ..., late: SupportsIndex = ..., process: ProcessIdentity | None = None) -> Extension: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def awake_ms(self, /) -> int:
+        """
+        The stamp on the clock that does not, in ms.
+        """
+    @property
+    def boot_id(self, /) -> str:
+        """
+        The boot in which the stamp was taken; empty where the system does not tell.
+        """
+    @property
+    def boot_ms(self, /) -> int:
+        """
+        The stamp on the clock that counts the machine's sleep, in ms since boot.
+        """
+    @property
+    def children(self, /) -> tuple[str, ...]:
+        """
+        The ids of the children that run, in the order in which they were first heard of.
+        """
+    @property
+    def event_ms(self, /) -> int | None:
+        """
+        When what stands here happened, on the clock of `boot_ms`: for a hook, when its process started.
+        """
+    @property
+    def evidence(self, /) -> str | None:
+        """
+        By what it is known: a word of `EVIDENCE_*`, or one that this version does not know.
+        """
+    @property
+    def host(self, /) -> str:
+        """
+        The machine on which the stamp was taken; empty where the system does not tell.
+        """
+    @property
+    def late(self, /) -> int:
+        """
+        How many events came too late to be written.
+        """
+    @property
+    def process(self, /) -> ProcessIdentity | None:
+        """
+        The harness's process, where a session attached it.
+        """
+
+@final
+class Fleet:
+    """
+    Every record below a directory, read again and again. Threads may share it, of which one reads at a time; a forked
+    child may go on using it. The root need not exist yet, and nothing is created or locked.
+
+    `max_depth` is how many levels of directories below the root are entered (8; 0 looks at the root alone, 128 is the
+    most), `max_records` how many records are read (100,000), `max_directories` how many directories are entered (200,000).
+    With `probe='lease'` the lease of each live record's session is asked for. Links are not followed on the way.
+
+    The first read walks the tree. Later ones open only what has changed since. Above 1,024 agents' directories with
+    nothing below them, a record that appears below one of those is found by the eighth read at the latest.
+
+    Raises `HarnessStateInputError` with reason `path` for the empty path, with reason `probe` for another probe.
+    """
+    def __new__(cls, /, root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> Fleet: ...
+    def __repr__(self, /) -> str: ...
+    def forget(self, /) -> None:
+        """
+        Forgets what was found, so that the next read walks the whole tree again.
+        """
+    def read(self, /) -> FleetView:
+        """
+        Every record, and what may be concluded from each now. What cannot be read is an entry that is unknown, what was
+        not looked at is said in `left_out`, and a root that does not exist has no entries.
+        """
+    @property
+    def root(self, /) -> str:
+        """
+        The root, as an absolute path.
+        """
+
+@final
+class FleetEntry:
+    """
+    One record of a fleet: where it is, and what may be concluded from it.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, path: str, state: State) -> FleetEntry: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def path(self, /) -> str:
+        """
+        The agent's directory by its path below the root; `.` for the root itself.
+        """
+    @property
+    def state(self, /) -> State:
+        """
+        What may be concluded.
+        """
+
+@final
+class FleetView:
+    """
+    Every record of a fleet, in the order of their paths: name by name, a directory before what is below it.
+
+    `len(view)`, `view[3]`, `for entry in view`.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getitem__(self, position: SupportsIndex, /) -> FleetEntry: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __iter__(self, /) -> Iterator[FleetEntry]: ...
+    def __len__(self, /) -> int: ...
+    def __new__(cls, /, *, entries: SupportsGetItem[int, FleetEntry], left_out: LeftOut, valid_until_ms: SupportsIndex | None = None) -> FleetView: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def entries(self, /) -> tuple[FleetEntry, ...]:
+        """
+        The records.
+        """
+    @property
+    def left_out(self, /) -> LeftOut:
+        """
+        What was not looked at.
+        """
+    @property
+    def valid_until_ms(self, /) -> int | None:
+        """
+        The instant at which the first of these answers changes by time alone, wall clock in ms since 1970; None where
+        time alone changes none.
+        """
 
 @final
 class Heartbeat:
@@ -151,6 +376,43 @@ class HookReport:
         """
 
 @final
+class LeftOut:
+    """
+    What a walk did not look at; nothing of it hides anything else. True where something was left out.
+    """
+    def __bool__(self, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, too_deep: SupportsIndex = ..., too_many: SupportsIndex = ..., unreadable: SupportsIndex = ..., unnameable: SupportsIndex = ..., example: str | None = None) -> LeftOut: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def example(self, /) -> str | None:
+        """
+        The first of the unreadable directories and why, in one line for people.
+        """
+    @property
+    def too_deep(self, /) -> int:
+        """
+        Directories below the last level that is entered.
+        """
+    @property
+    def too_many(self, /) -> int:
+        """
+        Directories that were known and not entered when the number of records or directories was reached.
+        """
+    @property
+    def unnameable(self, /) -> int:
+        """
+        Directories whose names are not UTF-8.
+        """
+    @property
+    def unreadable(self, /) -> int:
+        """
+        Directories that could not be listed or searched. Where the record in one can be read, it is.
+        """
+
+@final
 class Observation:
     """
     What a writer sees: `state` and five refinements, compared together when it is decided whether anything changed.
@@ -214,17 +476,23 @@ class Options:
     - `lock_wait_ms`: how long a call waits for the lock; a hook waits for 250 ms at most. Default `10000`, which is 10
       seconds.
     - `wrapperless_prefixes`: of the tokens of sessions that no wrapper launched. Default `('claude-session-',)`.
+    - `extension`: whether records carry the extension object, and are judged by it. Default `True`.
     - `probe_budget_ms`: a probe that takes longer has answered nothing. Default `100`.
     """
     def __eq__(self, other: object, /) -> bool: ...
     def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
     def __hash__(self, /) -> int: ...
-    def __new__(cls, /, *, schema: str | None = None, also_accepted_schemas: SupportsGetItem[int, str] | None = None, stale_ms: SupportsIndex | None = None, refresh_ms: SupportsIndex | None = None, future_skew_ms: SupportsIndex | None = None, lock_wait_ms: SupportsIndex | None = None, wrapperless_prefixes: SupportsGetItem[int, str] | None = None, probe_budget_ms: SupportsIndex | None = None) -> Options: ...
+    def __new__(cls, /, *, schema: str | None = None, also_accepted_schemas: SupportsGetItem[int, str] | None = None, stale_ms: SupportsIndex | None = None, refresh_ms: SupportsIndex | None = None, future_skew_ms: SupportsIndex | None = None, lock_wait_ms: SupportsIndex | None = None, wrapperless_prefixes: SupportsGetItem[int, str] | None = None, extension: bool | None = None, probe_budget_ms: SupportsIndex | None = None) -> Options: ...
     def __repr__(self, /) -> str: ...
     @property
     def also_accepted_schemas(self, /) -> tuple[str, ...]:
         """
         Further schemas to accept when reading. Default `()`.
+        """
+    @property
+    def extension(self, /) -> bool:
+        """
+        Whether records carry the extension object, and are judged by it. Default `True`.
         """
     @property
     def future_skew_ms(self, /) -> int:
@@ -335,9 +603,15 @@ class Reader:
     """
     Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
     share it. No lock is taken and nothing is created.
+
+    Raises `HarnessStateInputError` with reason `path` for the empty path.
     """
     def __new__(cls, /, path: str | PathLike[str], *, options: Options | None = None, host: TestHost | None = None) -> Reader: ...
     def __repr__(self, /) -> str: ...
+    def explain(self, /, probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None) -> Explanation:
+        """
+        As `read`, and why: the record, the clock, each row of the reading table that was tried, and the one that decided.
+        """
     @property
     def path(self, /) -> str:
         """
@@ -369,7 +643,7 @@ class Record:
     def __eq__(self, other: object, /) -> bool: ...
     def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
     def __hash__(self, /) -> int: ...
-    def __new__(cls, /, *, schema: str, agent: str, harness: str, state: str, blocked_on: str, input_buffer: str, ask: str, reason: str | None = None, exit: str | None = None, pty_session: str | None = None, incarnation: str, seq: SupportsIndex, since_ms: SupportsIndex, written_at_ms: SupportsIndex, transitions: SupportsIndex) -> Record: ...
+    def __new__(cls, /, *, schema: str, agent: str, harness: str, state: str, blocked_on: str, input_buffer: str, ask: str, reason: str | None = None, exit: str | None = None, pty_session: str | None = None, incarnation: str, seq: SupportsIndex, since_ms: SupportsIndex, written_at_ms: SupportsIndex, transitions: SupportsIndex, extension: Extension | None = None) -> Record: ...
     def __repr__(self, /) -> str: ...
     @property
     def agent(self, /) -> str:
@@ -390,6 +664,11 @@ class Record:
     def exit(self, /) -> str | None:
         """
         How it ended.
+        """
+    @property
+    def extension(self, /) -> Extension | None:
+        """
+        What writers that know the extension object added; None from others, and where it is damaged.
         """
     @property
     def harness(self, /) -> str:
@@ -478,6 +757,27 @@ class Report:
     def refusal(self, /) -> str | None:
         """
         Why it was refused: a word of `REFUSED_*`.
+        """
+
+@final
+class SeatChange:
+    """
+    One seat of a change.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, path: str, state: State | None = None) -> SeatChange: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def path(self, /) -> str:
+        """
+        The agent's directory by its path below the fleet's root; `.` for the root itself and for a watched record.
+        """
+    @property
+    def state(self, /) -> State | None:
+        """
+        What may be concluded now; None where nothing stands there.
         """
 
 @final
@@ -613,7 +913,7 @@ class SessionEnvironment:
         """
         The session's token.
         """
-    def writer(self, /, *, options: Options | None = None, host: TestHost | None = None) -> Writer:
+    def writer(self, /, *, evidence: str | None = None, options: Options | None = None, host: TestHost | None = None) -> Writer:
         """
         A writer of this session, which adopts its claim: `Writer` with what the variables say. Touches no file.
         """
@@ -633,6 +933,10 @@ class Snapshot:
         """
         What may be concluded at `now_ms`, or now, where a probe has answered `probe` (`alive`, `dead`,
         `indeterminate`), or where none was asked; None when nothing was ever observed.
+        """
+    def explain(self, /, *, now_ms: SupportsIndex | None = None, probe: str | None = None) -> Explanation:
+        """
+        As `derive`, and which row of the reading table decided.
         """
     @property
     def record(self, /) -> Record | None:
@@ -784,6 +1088,120 @@ class Tick:
         """
 
 @final
+class TriedRow:
+    """
+    One row of the reading table, tried.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, clause: str, question: str, matched: bool) -> TriedRow: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def clause(self, /) -> str:
+        """
+        The clause of the specification that the row is.
+        """
+    @property
+    def matched(self, /) -> bool:
+        """
+        Whether the evidence is so; then the row decides.
+        """
+    @property
+    def question(self, /) -> str:
+        """
+        What it asks of the evidence, as a statement.
+        """
+
+@final
+class Watch:
+    """
+    Tells what changes, as soon as it has. Made by `Watch.record` and `Watch.fleet`.
+
+        with gallivant.Watch.fleet("/srv/agents") as watch:
+            for change in watch:
+                for seat in change.seats:
+                    print(seat.path, seat.state)
+
+    The first change tells what is there now, a fleet without entries too; every later one each seat of which something
+    else is to be concluded than was told last, within 50 ms where the system notifies, and at the `valid_until_ms` of a
+    state. A burst is told once.
+
+    It has no thread, and one thread at a time uses it. Closing it, or letting go of it, leaves no descriptor. In a forked
+    child it is dead: using it there is `HarnessStateInputError` with reason `forked`, closing it does nothing.
+    """
+    def __enter__(self, /) -> Watch: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __iter__(self, /) -> Watch: ...
+    def __next__(self, /) -> Change:
+        """
+        As `next` without a time limit; closing the watch ends the iteration.
+        """
+    def __repr__(self, /) -> str: ...
+    def close(self, /) -> None:
+        """
+        Closes every descriptor. A wait in another thread ends, and closes them when it has.
+        """
+    @property
+    def closed(self, /) -> bool:
+        """
+        Whether it was closed.
+        """
+    @property
+    def descriptor(self, /) -> int | None:
+        """
+        The descriptor that becomes readable when `poll` should be called, for `select` and its like; None on platforms
+        without one, where only `next` waits. It is the watch's own: do not read from it or close it.
+
+        Raises `HarnessStateInputError` with reason `closed` or `forked`.
+        """
+    def fileno(self, /) -> int:
+        """
+        The descriptor, so that a selector takes the watch itself. Raises as `descriptor`; `HarnessStateInputError` with
+        reason `no-descriptor` where there is none.
+        """
+    @staticmethod
+    def fleet(root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, probe: "str | None" = None, poll_interval_ms: SupportsIndex | None = None, probe_interval_ms: SupportsIndex | None = None, settle_ms: SupportsIndex | None = None, options: Options | None = None, host: TestHost | None = None) -> Watch:
+        """
+        Watches every record below a directory, which need not exist yet. The bounds are those of `Fleet`; the release of a
+        lease is told with `probe='lease'`. It takes one kernel watch for each directory below the root: a root should hold
+        agents and not their workspaces. The rest is as for `Watch.record`.
+        """
+    def next(self, /, timeout: SupportsFloat | SupportsIndex | None = None) -> Change | None:
+        """
+        Waits for the next change, for at most `timeout` seconds, without end where that is None; answers None when the time
+        is over. Other threads run meanwhile, and signal handlers do. Nothing that changed is lost where it raises: the next
+        call tells it.
+
+        Raises what a signal handler raises, within 0.1 s; `CancelledError` when a `Cancel` ends the wait, and when another
+        thread closes the watch; `HarnessStateInputError` with reason `closed` once it is closed; `HandleBusyError` while
+        another call uses it; `HarnessStateIoError` where the system cannot wait.
+        """
+    @property
+    def path(self, /) -> str:
+        """
+        The path that is watched, as it was given.
+        """
+    def poll(self, /) -> Change | None:
+        """
+        What has changed, without waiting; None where nothing is to be told yet. For event loops: call it once at first and
+        then whenever the descriptor is readable, which it is no longer afterwards. Raises as `next`.
+        """
+    @staticmethod
+    def record(path: str | PathLike[str], *, probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None, poll_interval_ms: SupportsIndex | None = None, probe_interval_ms: SupportsIndex | None = None, settle_ms: SupportsIndex | None = None, options: Options | None = None, host: TestHost | None = None) -> Watch:
+        """
+        Watches one agent's record, by its directory or by the record's own path, which need not exist yet.
+
+        `probe` is as for `Reader.read`. The release of a lease is told at once. Any other probe is asked at each sign of a
+        change and every `probe_interval_ms` (1000); a function is called in the thread that waits. Where the system does
+        not notify, the watch looks every `poll_interval_ms` (1000). `settle_ms` (5) is how long it waits after the first
+        sign of a change for more of them.
+
+        Raises `HarnessStateInputError` with reason `path` for the empty path, with reason `probe` for what is no probe;
+        `HarnessStateIoError` where there is no descriptor left to wait on.
+        """
+
+@final
 class Writer:
     """
     One session's voice in one agent's directory. Threads may share it.
@@ -792,9 +1210,13 @@ class Writer:
     nobody has claimed, or where its own token stands. Without a `pty_session` no live state can be written; the empty
     string counts as one. Opening touches no file, and the directory need not exist yet.
 
-    Raises `HarnessStateEmptyTokenError`.
+    `evidence` is by what the writer knows what it observes: `hook`, `channel`, `wrapper` (the default), `screen`. What was
+    read off a screen gives way to what hooks and channels have told, while that is fresh.
+
+    Raises `HarnessStateEmptyTokenError`; `HarnessStateInputError` with reason `path` for the empty path, with reason `word`
+    for evidence that does not exist.
     """
-    def __new__(cls, /, directory: str | PathLike[str], agent: str, harness: str, token: str, *, pty_session: str | None = None, sequence: SupportsIndex | None = None, options: Options | None = None, host: TestHost | None = None) -> Writer: ...
+    def __new__(cls, /, directory: str | PathLike[str], agent: str, harness: str, token: str, *, pty_session: str | None = None, sequence: SupportsIndex | None = None, evidence: str | None = None, options: Options | None = None, host: TestHost | None = None) -> Writer: ...
     def __repr__(self, /) -> str: ...
     @property
     def agent(self, /) -> str:
@@ -824,6 +1246,11 @@ class Writer:
         Durable when it lands with an exit. Raises as `observe`.
         """
     @property
+    def evidence(self, /) -> str:
+        """
+        By what it knows what it observes: a word of `EVIDENCE_*`.
+        """
+    @property
     def harness(self, /) -> str:
         """
         The harness's name.
@@ -846,6 +1273,16 @@ class Writer:
         holds it; None where they are not. `current_ownership` is the form for a `with` block.
 
         Raises `HarnessStateBusyError`, `HarnessStateLockingError` or `HarnessStateIoError`.
+        """
+    def note_child(self, /, id: str, step: str) -> Report:
+        """
+        Notes what became of a child of the session's, a subagent that has `started`, is `working` or has `stopped`, under
+        the harness's own `id` of it (1 to 128 bytes). The turn stays as it is; a reader that finds it over while children
+        run concludes `active`, with the reason `children`. Where the session has observed nothing or has ended, and with the
+        extension switched off, there is nothing to note. Not durable.
+
+        Raises `HarnessStateInputError` with reason `child` for such an id, with reason `word` for another step; as
+        `observe`.
         """
     def observe(self, /, observation: Observation | str, *, blocked_on: str | None = None, input_buffer: str | None = None, ask: str | None = None, reason: str | None = None, exit: str | None = None) -> Report:
         """
@@ -941,6 +1378,11 @@ def observe_hook(harness: str, payload: "bytes | bytearray", session: "SessionEn
 def panic() -> "typing.NoReturn":
     """
     Has the native code panic, so that a program can test what it does about `InternalError`.
+    """
+
+def read_fleet(root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> FleetView:
+    """
+    Reads every record below a directory once. For more than one read make a `Fleet`, which takes the same arguments.
     """
 
 def serve_hook(arguments: SupportsGetItem[int, str], environ: "collections.abc.Mapping[str, str]") -> None:

@@ -1,4 +1,5 @@
-"""The same for asyncio: `Reader`, `Writer`, `Session`, `claim` and `claim_wrapperless` whose calls are awaited.
+"""The same for asyncio: `Reader`, `Writer`, `Session`, `Fleet`, `Watch`, `claim`, `claim_wrapperless` and `read_fleet`,
+whose calls are awaited.
 
 A call runs the core on a thread of a pool that is made on first use, so that neither the disk nor a lock that somebody
 holds stops the event loop. Cancelling the awaiting task ends a wait for the lock within 0.1 s, with nothing written; a
@@ -9,24 +10,21 @@ it nothing more is written.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
-import contextvars
-import functools
 import inspect
 import os
 
 from . import _native
 from . import errors as errors
-from ._native import Cancel, Claim, Heartbeat, Observation, Options, OwnershipGuard, ProcessIdentity
+from ._aio_watch import Watch, is_coroutine_function
+from ._native import Claim, Explanation, FleetView, Heartbeat, Observation, Options, OwnershipGuard, ProcessIdentity
 from ._native import Record, Report, SessionEnvironment, Snapshot, State, Tick
+from ._offload import offload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
-    from typing import TypeVar, Union
-
-    from typing_extensions import TypeGuard
+    from typing import Union
 
     from ._native import TestHost
 
@@ -39,14 +37,8 @@ if TYPE_CHECKING:
         Callable[[Record], Awaitable[Answer]],
         None,
     ]
-    T = TypeVar("T")
 
-__all__ = ["Reader", "Session", "Writer", "claim", "claim_wrapperless"]
-
-# Enough for a lock wait in each of a fleet's seats; a pool of our own, so that such waits never keep the loop's
-# default pool from its work.
-_MOST_THREADS = 32
-_pool: concurrent.futures.ThreadPoolExecutor | None = None
+__all__ = ["Fleet", "Reader", "Session", "Watch", "Writer", "claim", "claim_wrapperless", "read_fleet"]
 
 
 async def claim(
@@ -59,7 +51,7 @@ async def claim(
     host: TestHost | None = None,
 ) -> Claim:
     """As `gallivant.claim`."""
-    return await _offload(
+    return await offload(
         _native.claim, directory, agent=agent, harness=harness, token=token, options=options, host=host
     )
 
@@ -74,7 +66,7 @@ async def claim_wrapperless(
     host: TestHost | None = None,
 ) -> Claim | None:
     """As `gallivant.claim_wrapperless`."""
-    return await _offload(
+    return await offload(
         _native.claim_wrapperless, directory, agent=agent, harness=harness, token=token, options=options, host=host
     )
 
@@ -95,17 +87,29 @@ class Reader:
         """As `gallivant.Reader.read`. The probe may also be a coroutine function, which is awaited in this loop, and
         cancelled when the probe budget is over; a plain function is called on a thread of the pool.
         """
-        if not _is_coroutine_function(probe):
-            return await _offload(self._reader.read, probe)
+        if not is_coroutine_function(probe):
+            return await offload(self._reader.read, probe)
+        snapshot, answer = await self._asked(probe)
+        return snapshot.derive(probe=answer)
+
+    async def explain(self, probe: Probe = None) -> Explanation:
+        """As `gallivant.Reader.explain`, with a probe as for `read`."""
+        if not is_coroutine_function(probe):
+            return await offload(self._reader.explain, probe)
+        snapshot, answer = await self._asked(probe)
+        return snapshot.explain(probe=answer)
+
+    async def _asked(self, probe: Callable[[Record], Awaitable[Answer]]) -> tuple[Snapshot, str]:
+        """What stands there, and what the probe says of it where that decides."""
         snapshot = await self.snapshot()
         answer = "indeterminate"
         if snapshot.wants_probe() and snapshot.record is not None:
             answer = await _ask(probe, snapshot.record, self._options.probe_budget_ms / 1000)
-        return snapshot.derive(probe=answer)
+        return snapshot, answer
 
     async def snapshot(self) -> Snapshot:
         """As `gallivant.Reader.snapshot`."""
-        return await _offload(self._reader.snapshot)
+        return await offload(self._reader.snapshot)
 
     def __repr__(self) -> str:
         return f"<gallivant.aio.Reader path={self.path!r}>"
@@ -123,6 +127,7 @@ class Writer:
         *,
         pty_session: str | None = None,
         sequence: int | None = None,
+        evidence: str | None = None,
         options: Options | None = None,
         host: TestHost | None = None,
     ) -> None:
@@ -133,16 +138,22 @@ class Writer:
             token=token,
             pty_session=pty_session,
             sequence=sequence,
+            evidence=evidence,
             options=options,
             host=host,
         )
 
     @classmethod
     def from_environment(
-        cls, environment: SessionEnvironment, *, options: Options | None = None, host: TestHost | None = None
+        cls,
+        environment: SessionEnvironment,
+        *,
+        evidence: str | None = None,
+        options: Options | None = None,
+        host: TestHost | None = None,
     ) -> Writer:
         """As `gallivant.SessionEnvironment.writer`."""
-        return cls._of(environment.writer(options=options, host=host))
+        return cls._of(environment.writer(evidence=evidence, options=options, host=host))
 
     @classmethod
     def _of(cls, writer: _native.Writer) -> Writer:
@@ -161,7 +172,7 @@ class Writer:
         exit: str | None = None,
     ) -> Report:
         """As `gallivant.Writer.observe`."""
-        return await _offload(
+        return await offload(
             self._writer.observe,
             observation,
             blocked_on=blocked_on,
@@ -182,7 +193,7 @@ class Writer:
         exit: str | None = None,
     ) -> Report:
         """As `gallivant.Writer.observe_unless_ended`."""
-        return await _offload(
+        return await offload(
             self._writer.observe_unless_ended,
             observation,
             blocked_on=blocked_on,
@@ -194,11 +205,15 @@ class Writer:
 
     async def ended(self, exit: str | None = None) -> Report:
         """As `gallivant.Writer.ended`."""
-        return await _offload(self._writer.ended, exit)
+        return await offload(self._writer.ended, exit)
+
+    async def note_child(self, id: str, step: str) -> Report:
+        """As `gallivant.Writer.note_child`."""
+        return await offload(self._writer.note_child, id, step)
 
     async def heartbeat(self) -> Heartbeat:
         """As `gallivant.Writer.heartbeat`."""
-        return await _offload(self._writer.heartbeat)
+        return await offload(self._writer.heartbeat)
 
     def interrupt(self) -> None:
         """As `gallivant.Writer.interrupt`."""
@@ -212,7 +227,7 @@ class Writer:
 
     async def lock_current_ownership(self) -> OwnershipGuard | None:
         """As `gallivant.Writer.lock_current_ownership`."""
-        return await _offload(self._writer.lock_current_ownership)
+        return await offload(self._writer.lock_current_ownership)
 
     @property
     def sequence(self) -> int | None:
@@ -238,6 +253,11 @@ class Writer:
     def token(self) -> str:
         """The session's token."""
         return self._writer.token
+
+    @property
+    def evidence(self) -> str:
+        """By what it knows what it observes."""
+        return self._writer.evidence
 
     @property
     def pty_session(self) -> str | None:
@@ -273,7 +293,7 @@ class Session:
         host: TestHost | None = None,
     ) -> Session:
         """As `gallivant.Session.start`. Cancelled, it has either claimed nothing or let go of the session again."""
-        session = await _offload(
+        session = await offload(
             _native.Session.start,
             directory,
             agent=agent,
@@ -315,15 +335,15 @@ class Session:
 
     async def attach(self, pid: int) -> ProcessIdentity:
         """As `gallivant.Session.attach`."""
-        return await _offload(self._session.attach, pid)
+        return await offload(self._session.attach, pid)
 
     async def heartbeat_if_due(self) -> Tick:
         """As `gallivant.Session.heartbeat_if_due`."""
-        return await _offload(self._session.heartbeat_if_due)
+        return await offload(self._session.heartbeat_if_due)
 
     async def end(self, exit: str | None = None) -> Report:
         """As `gallivant.Session.end`."""
-        return await _offload(self._session.end, exit)
+        return await offload(self._session.end, exit)
 
     async def __aenter__(self) -> Session:
         return self
@@ -334,10 +354,74 @@ class Session:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await _offload(self._session.__exit__, exception_type, exception, traceback)
+        await offload(self._session.__exit__, exception_type, exception, traceback)
 
     def __repr__(self) -> str:
         return repr(self._session).replace("gallivant.Session", "gallivant.aio.Session", 1)
+
+
+async def read_fleet(
+    root: Path,
+    *,
+    max_depth: int | None = None,
+    max_records: int | None = None,
+    max_directories: int | None = None,
+    probe: str | None = None,
+    options: Options | None = None,
+    host: TestHost | None = None,
+) -> FleetView:
+    """As `gallivant.read_fleet`."""
+    return await offload(
+        _native.read_fleet,
+        root,
+        max_depth=max_depth,
+        max_records=max_records,
+        max_directories=max_directories,
+        probe=probe,
+        options=options,
+        host=host,
+    )
+
+
+class Fleet:
+    """As `gallivant.Fleet`, awaited."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        max_depth: int | None = None,
+        max_records: int | None = None,
+        max_directories: int | None = None,
+        probe: str | None = None,
+        options: Options | None = None,
+        host: TestHost | None = None,
+    ) -> None:
+        self._fleet = _native.Fleet(
+            root,
+            max_depth=max_depth,
+            max_records=max_records,
+            max_directories=max_directories,
+            probe=probe,
+            options=options,
+            host=host,
+        )
+
+    async def read(self) -> FleetView:
+        """As `gallivant.Fleet.read`."""
+        return await offload(self._fleet.read)
+
+    async def forget(self) -> None:
+        """As `gallivant.Fleet.forget`."""
+        await offload(self._fleet.forget)
+
+    @property
+    def root(self) -> str:
+        """The root, as an absolute path."""
+        return self._fleet.root
+
+    def __repr__(self) -> str:
+        return f"<gallivant.aio.Fleet root={self.root!r}>"
 
 
 class _CurrentOwnership:
@@ -345,7 +429,7 @@ class _CurrentOwnership:
         self._block = writer.current_ownership()
 
     async def __aenter__(self) -> OwnershipGuard | None:
-        return await _offload(self._enter)
+        return await offload(self._enter)
 
     def _enter(self) -> OwnershipGuard | None:
         return self._block.__enter__()
@@ -360,33 +444,6 @@ class _CurrentOwnership:
         self._block.__exit__(exception_type, exception, traceback)
 
 
-async def _offload(function: Callable[..., T], *args: object, **kwargs: object) -> T:
-    cancel = Cancel()
-    call = functools.partial(cancel.run, function, *args, **kwargs)
-    running: concurrent.futures.Future[T] = _executor().submit(contextvars.copy_context().run, call)
-    awaited = asyncio.wrap_future(running)
-    try:
-        # Cancelling this leaves the future alone.
-        await asyncio.wait((awaited,))
-    except asyncio.CancelledError:
-        cancel.set()
-        if not running.cancel():
-            await _over(awaited)
-        raise
-    return awaited.result()
-
-
-async def _over(awaited: asyncio.Future[T]) -> None:
-    """Waits until a call is over, whatever it comes to and however often the task is cancelled meanwhile."""
-    while not awaited.done():
-        try:
-            await asyncio.wait((awaited,))
-        except asyncio.CancelledError:
-            continue
-    if not awaited.cancelled():
-        awaited.exception()
-
-
 async def _ask(probe: Callable[[Record], Awaitable[Answer]], record: Record, budget: float) -> str:
     try:
         answer = await asyncio.wait_for(probe(record), budget)
@@ -395,24 +452,3 @@ async def _ask(probe: Callable[[Record], Awaitable[Answer]], record: Record, bud
     if isinstance(answer, bool):
         return "alive" if answer else "dead"
     return answer if answer == "alive" or answer == "dead" else "indeterminate"
-
-
-def _is_coroutine_function(probe: Probe) -> TypeGuard[Callable[[Record], Awaitable[Answer]]]:
-    called = getattr(probe, "__call__", None)
-    return inspect.iscoroutinefunction(probe) or inspect.iscoroutinefunction(called)
-
-
-def _executor() -> concurrent.futures.ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "gallivant")
-    return _pool
-
-
-def _forget_pool() -> None:
-    """A child has none of its parent's threads."""
-    global _pool
-    _pool = None
-
-
-os.register_at_fork(after_in_child=_forget_pool)

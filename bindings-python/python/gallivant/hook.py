@@ -14,14 +14,14 @@ import _signal  # type: ignore[import-not-found]  # `signal` would load what cos
 import os
 import sys
 
-# Before anything that takes time. What ends a terminal's process group reaches the hook too, and the event that it then
-# serves is the one that matters most: it is served, and over within its second in any case. Whoever ends this very
-# process sees it end with 0. Only in a process that is a hook: whoever imports this module keeps its own signals.
+# Before anything that takes time. What ends a terminal's process group reaches the hook too, and a harness that is about
+# to go ends the hooks of its last events: those matter most. They are served, and over within their second in any case,
+# which is less than what leads from SIGTERM to SIGKILL. Only in a process that is a hook: whoever imports this module keeps its own signals.
 _IS_COMMAND = __name__ == "__main__" or "".join(sys.argv[:1]).endswith("gallivant-hook")
 if _IS_COMMAND and not "".join(sys.argv[1:2]).startswith("--"):
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     _signal.signal(_signal.SIGHUP, _signal.SIG_IGN)
-    _signal.signal(_signal.SIGTERM, lambda *_: os._exit(0))
+    _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

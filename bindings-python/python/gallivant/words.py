@@ -64,11 +64,21 @@ REFUSED_WEAKER_EVIDENCE = "weaker-evidence"
 REFUSED_FOREIGN_DESCENDANT = "foreign-descendant"
 REFUSED_IDENTITY_MISSING = "identity-missing"
 
-# By what a writer knows what it observes: `Writer.evidence`.
+# By what a writer knows what it observes: `Writer.evidence`, `Extension.evidence`.
 EVIDENCE_HOOK = "hook"
 EVIDENCE_CHANNEL = "channel"
 EVIDENCE_WRAPPER = "wrapper"
 EVIDENCE_SCREEN = "screen"
+
+# What became of a child: `Writer.note_child`.
+CHILD_STEP_STARTED = "started"
+CHILD_STEP_WORKING = "working"
+CHILD_STEP_STOPPED = "stopped"
+
+# How a watch notices changes: `Change.noticing`.
+NOTICING_NOTIFIED = "notified"
+NOTICING_POLLED_UNSUPPORTED = "polled-unsupported"
+NOTICING_POLLED_LIMIT = "polled-limit"
 
 # Why a heartbeat was skipped: `Heartbeat.skip`, `Tick.skip`.
 SKIPPED_ABSENT = "absent"

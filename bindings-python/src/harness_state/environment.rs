@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use super::options::{Options, options_of};
 use super::writer::Writer;
+use crate::argument::Given;
 use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
@@ -44,15 +45,16 @@ value! {
     }
 
     /// A writer of this session, which adopts its claim: `Writer` with what the variables say. Touches no file.
-    #[pyo3(signature = (*, options=None, host=None))]
+    #[pyo3(signature = (*, evidence=None, options=None, host=None))]
     fn writer(
         &self,
         py: Python<'_>,
+        evidence: Option<Given<String>>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Writer> {
         let (options, host, session) = (options_of(options), host_of(host), self.core());
-        Writer::own(py, || session.writer(&options, &host))
+        Writer::own(py, evidence, || session.writer(&options, &host))
     }
 
     /// The session that `environ` names, which is `os.environ` where none is given; None where directory, agent,

@@ -1,7 +1,7 @@
-//! What `Reader.read` takes as its probe.
+//! What `Reader.read`, `Fleet.read` and `Watch` take as their probe.
 
 use gallivant_core::harness_state as core;
-use gallivant_core::harness_state::{LeaseProbe, Probe, ProcessProbe};
+use gallivant_core::harness_state::{FleetProbe, LeaseProbe, Probe, ProcessProbe, WatchProbe};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Error, Host};
 use pyo3::exceptions::PyException;
@@ -14,6 +14,39 @@ use crate::argument::Given;
 use crate::{call, error};
 
 const LEASE: &str = "lease";
+
+/// The core's probe of a watched record for an optional argument.
+///
+/// # Errors
+/// As [`probe_of`].
+pub(super) fn watch_probe_of(
+    argument: Option<&Bound<'_, PyAny>>,
+    reader: &core::Reader,
+    host: &Host,
+) -> PyResult<WatchProbe> {
+    let Some(argument) = argument else { return Ok(WatchProbe::None) };
+    if is_lease(argument)? {
+        return Ok(WatchProbe::Lease);
+    }
+    Ok(WatchProbe::Own(probe_of(argument, reader, host)?.into()))
+}
+
+/// The core's probe of a fleet for an optional argument.
+///
+/// # Errors
+/// `HARNESS_STATE_INPUT` with reason `probe` for anything but the word `lease`.
+pub(super) fn fleet_probe_of(argument: Option<&Bound<'_, PyAny>>) -> PyResult<FleetProbe> {
+    match argument {
+        None => Ok(FleetProbe::None),
+        Some(argument) if is_lease(argument)? => Ok(FleetProbe::Lease),
+        Some(argument) => Err(no_probe(argument.py(), &argument.str()?.to_cow()?)),
+    }
+}
+
+fn is_lease(argument: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_text = argument.is_instance_of::<PyString>();
+    Ok(is_text && argument.extract::<Given<String>>()?.0 == LEASE)
+}
 
 /// The core's probe for an argument: the word `lease`, a fixed answer, a process identity, or a function of Python.
 ///
@@ -66,9 +99,15 @@ struct FunctionProbe {
     function: Py<PyAny>,
 }
 
+impl FunctionProbe {
+    fn ask<'py>(&self, py: Python<'py>, record: &core::Record) -> PyResult<Bound<'py, PyAny>> {
+        self.function.bind(py).call1((Record::of(py, record)?,))
+    }
+}
+
 impl Probe for FunctionProbe {
     fn liveness(&self, record: &core::Record) -> Liveness {
-        let asked = Python::try_attach(|py| match self.function.bind(py).call1((Record::from(record),)) {
+        let asked = Python::try_attach(|py| match self.ask(py, record) {
             Ok(answer) => understood(&answer),
             Err(raised) if raised.is_instance_of::<PyException>(py) => None,
             Err(raised) => {

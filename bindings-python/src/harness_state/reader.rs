@@ -1,22 +1,25 @@
 //! `gallivant.Reader` and `gallivant.Snapshot`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gallivant_core::Host;
 use gallivant_core::harness_state::{self as core, Moment};
+use gallivant_core::{Code, Error, Host};
 use pyo3::prelude::*;
 
+use super::explain::Explanation;
 use super::options::{Options, options_of};
 use super::probe::{answer_of, probe_of};
 use super::record::{Record, State};
 use crate::argument::{Given, taken};
-use crate::call;
 use crate::host::host_of;
 use crate::testing::TestHost;
+use crate::{call, error};
 
 /// Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may
 /// share it. No lock is taken and nothing is created.
+///
+/// Raises `HarnessStateInputError` with reason `path` for the empty path.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -29,12 +32,13 @@ impl Reader {
     #[new]
     #[pyo3(signature = (path, *, options=None, host=None))]
     fn new(
+        py: Python<'_>,
         path: Given<PathBuf>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
-    ) -> Self {
+    ) -> PyResult<Self> {
         let host = host_of(host);
-        Reader { reader: core::Reader::open(path.0, &options_of(options), &host), host }
+        Ok(Reader { reader: opened(py, &path.0, &options_of(options), &host)?, host })
     }
 
     /// What may be concluded now; None when nothing was ever observed, which is not unknown. What cannot be read is
@@ -58,6 +62,17 @@ impl Reader {
         Ok(derived.map(State::from))
     }
 
+    /// As `read`, and why: the record, the clock, each row of the reading table that was tried, and the one that decided.
+    #[pyo3(signature = (
+        probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None
+    ))]
+    fn explain(&self, py: Python<'_>, probe: Option<&Bound<'_, PyAny>>) -> PyResult<Explanation> {
+        let probe = probe.map(|probe| probe_of(probe, &self.reader, &self.host)).transpose()?;
+        let probe = probe.as_deref();
+        let explain = || self.reader.explain(probe.map(|probe| probe as &dyn core::Probe));
+        Explanation::of(py, call::infallible(py, explain)?)
+    }
+
     /// What stands there, for deriving from it later and for looking at the record itself.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
         let snapshot = call::infallible(py, || self.reader.snapshot())?;
@@ -73,6 +88,24 @@ impl Reader {
     fn __repr__(&self) -> String {
         format!("<gallivant.Reader path={:?}>", self.reader.path())
     }
+}
+
+/// A reader of the core. The core's own, which cannot fail, takes the empty path for a record that is not there; here it
+/// is refused as a writer's is.
+///
+/// # Errors
+/// `HARNESS_STATE_INPUT` with reason `path` for the empty path.
+pub(super) fn opened(
+    py: Python<'_>,
+    path: &Path,
+    options: &core::Options,
+    host: &Host,
+) -> PyResult<core::Reader> {
+    if path.as_os_str().is_empty() {
+        let message = "the reader's path cannot be used, path=``";
+        return Err(error::raise(py, &Error::new(Code::HarnessStateInput, message).with_reason("path")));
+    }
+    call::infallible(py, || core::Reader::open(path, options, host))
 }
 
 /// What was found at one moment. Deriving from it reads nothing.
@@ -94,8 +127,8 @@ impl Snapshot {
 impl Snapshot {
     /// The record, where one was read and decoded; None where nothing stands, or something that is no record.
     #[getter]
-    fn record(&self) -> Option<Record> {
-        self.snapshot.record().map(Record::from)
+    fn record(&self, py: Python<'_>) -> PyResult<Option<Record>> {
+        self.snapshot.record().map(|record| Record::of(py, record)).transpose()
     }
 
     /// Why there is no record although something stands there: one line for people.
@@ -130,6 +163,26 @@ impl Snapshot {
             }
         })?;
         Ok(derived.map(State::from))
+    }
+
+    /// As `derive`, and which row of the reading table decided.
+    #[pyo3(signature = (*, now_ms=None, probe=None))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        now_ms: Option<Given<u64>>,
+        probe: Option<Given<String>>,
+    ) -> PyResult<Explanation> {
+        let answer = probe.map(|Given(word)| answer_of(py, &word)).transpose()?;
+        let now_ms = taken(now_ms);
+        let explanation = call::infallible(py, || {
+            let at = self.at(now_ms);
+            match answer {
+                Some(answer) => self.snapshot.explain(&self.options, &at, Some(&mut || answer)),
+                None => self.snapshot.explain(&self.options, &at, None),
+            }
+        })?;
+        Explanation::of(py, explanation)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -2,7 +2,9 @@
 
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::Word;
+use pyo3::prelude::*;
 
+use super::extension::Extension;
 use super::observation::Observation;
 use crate::value::value;
 
@@ -39,6 +41,8 @@ value! {
         written_at_ms: u64,
         /// How often the observation has changed.
         transitions: u64,
+        /// What writers that know the extension object added; None from others, and where it is damaged.
+        extension: Option<Py<Extension>> = None,
     }
 
     /// The six fields that an observation sets, as far as this version understands them.
@@ -57,9 +61,11 @@ value! {
     }
 }
 
-impl From<&core::Record> for Record {
-    fn from(record: &core::Record) -> Self {
-        Record {
+impl Record {
+    pub(super) fn of(py: Python<'_>, record: &core::Record) -> PyResult<Self> {
+        let extension =
+            record.extension.as_ref().map(|extension| Extension::of(py, extension)).transpose()?;
+        Ok(Record {
             schema: record.schema.clone(),
             agent: record.agent.clone(),
             harness: record.harness.clone(),
@@ -75,11 +81,12 @@ impl From<&core::Record> for Record {
             since_ms: record.since_ms,
             written_at_ms: record.written_at_ms,
             transitions: record.transitions,
-        }
+            extension: extension.map(|extension| Py::new(py, extension)).transpose()?,
+        })
     }
 }
 
-fn spelled<T: Copy>(word: &Word<T>, known: impl Fn(T) -> &'static str) -> String {
+pub(super) fn spelled<T: Copy>(word: &Word<T>, known: impl Fn(T) -> &'static str) -> String {
     word.spelled.as_deref().unwrap_or_else(|| known(word.value)).to_owned()
 }
 

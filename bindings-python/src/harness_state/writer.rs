@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gallivant_core::Result;
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::WriterIdentity;
+use gallivant_core::harness_state::adapters::{Child, ChildStep};
 use pyo3::prelude::*;
 
 use super::observation::{Refinements, Said};
@@ -24,7 +25,11 @@ use crate::testing::TestHost;
 /// nobody has claimed, or where its own token stands. Without a `pty_session` no live state can be written; the empty
 /// string counts as one. Opening touches no file, and the directory need not exist yet.
 ///
-/// Raises `HarnessStateEmptyTokenError`.
+/// `evidence` is by what the writer knows what it observes: `hook`, `channel`, `wrapper` (the default), `screen`. What was
+/// read off a screen gives way to what hooks and channels have told, while that is fresh.
+///
+/// Raises `HarnessStateEmptyTokenError`; `HarnessStateInputError` with reason `path` for the empty path, with reason `word`
+/// for evidence that does not exist.
 #[pyclass(frozen, module = "gallivant")]
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -43,8 +48,19 @@ impl Writer {
         Writer { voice: Voice::OfSession(session) }
     }
 
-    /// A writer of its own, as `open` opens it.
-    pub(super) fn own(py: Python<'_>, open: impl FnOnce() -> Result<core::Writer> + Send) -> PyResult<Self> {
+    /// A writer of its own, as `open` opens it, that knows what it observes by this evidence.
+    pub(super) fn own(
+        py: Python<'_>,
+        evidence: Option<Given<String>>,
+        open: impl FnOnce() -> Result<core::Writer> + Send,
+    ) -> PyResult<Self> {
+        let open = || match &evidence {
+            None => open(),
+            Some(Given(word)) => {
+                let evidence = core::Evidence::parse("evidence", word)?;
+                open()?.with_evidence(evidence)
+            }
+        };
         Ok(Writer { voice: Voice::Own(Box::new(call::fallible(py, open)?)) })
     }
 
@@ -72,7 +88,8 @@ impl Writer {
 impl Writer {
     #[new]
     #[pyo3(signature = (
-        directory, agent, harness, token, *, pty_session=None, sequence=None, options=None, host=None
+        directory, agent, harness, token, *,
+        pty_session=None, sequence=None, evidence=None, options=None, host=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
@@ -83,6 +100,7 @@ impl Writer {
         token: Given<String>,
         pty_session: Option<Given<String>>,
         sequence: Option<Given<u64>>,
+        evidence: Option<Given<String>>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
@@ -94,7 +112,7 @@ impl Writer {
             token: token.0,
         };
         let sequence = taken(sequence);
-        Writer::own(py, || core::Writer::open(directory.0, identity, sequence, &options, &host))
+        Writer::own(py, evidence, || core::Writer::open(directory.0, identity, sequence, &options, &host))
     }
 
     /// Records what is seen: an `Observation`, or the word of a state, refined by keywords.
@@ -146,6 +164,19 @@ impl Writer {
     #[pyo3(signature = (exit=None))]
     fn ended(&self, py: Python<'_>, exit: Option<Given<String>>) -> PyResult<Report> {
         let report = call::fallible(py, || self.core().ended(text_of(exit.as_ref())))?;
+        Report::of(py, &report)
+    }
+
+    /// Notes what became of a child of the session's, a subagent that has `started`, is `working` or has `stopped`, under
+    /// the harness's own `id` of it (1 to 128 bytes). The turn stays as it is; a reader that finds it over while children
+    /// run concludes `active`, with the reason `children`. Where the session has observed nothing or has ended, and with the
+    /// extension switched off, there is nothing to note. Not durable.
+    ///
+    /// Raises `HarnessStateInputError` with reason `child` for such an id, with reason `word` for another step; as
+    /// `observe`.
+    fn note_child(&self, py: Python<'_>, id: Given<String>, step: Given<String>) -> PyResult<Report> {
+        let note = || self.core().note_child(&Child { id: id.0, step: ChildStep::parse(&step.0)? });
+        let report = call::fallible(py, note)?;
         Report::of(py, &report)
     }
 
@@ -214,6 +245,12 @@ impl Writer {
     #[getter]
     fn token(&self) -> &str {
         &self.core().identity().token
+    }
+
+    /// By what it knows what it observes: a word of `EVIDENCE_*`.
+    #[getter]
+    fn evidence(&self) -> &'static str {
+        self.core().evidence().word()
     }
 
     /// The pty session in which the harness runs.

@@ -35,6 +35,43 @@ def write(directory: Path) -> None:
     gallivant.nothing  # type: ignore[attr-defined]
 
 
+def look(root: Path) -> None:
+    fleet = gallivant.Fleet(root, max_depth=2, probe="lease")
+    view = fleet.read()
+    assert_type(view, gallivant.FleetView)
+    assert_type(view.entries, "tuple[gallivant.FleetEntry, ...]")
+    assert_type(view[0].state, gallivant.State)
+    assert_type([entry.path for entry in view], "list[str]")
+    assert_type(view.left_out.example, "str | None")
+    assert_type(gallivant.read_fleet(str(root)).valid_until_ms, "int | None")
+    with gallivant.Watch.fleet(root, settle_ms=5) as watch:
+        assert_type(watch.next(0.5), "gallivant.Change | None")
+        assert_type(watch.fileno(), int)
+        for change in watch:
+            assert_type(change.seats[0].state, "gallivant.State | None")
+    gallivant.Watch.record(root, probe=lambda record: record.extension is None)
+    explanation = gallivant.Reader(root).explain("lease")
+    assert_type(explanation.rows, "tuple[gallivant.TriedRow, ...]")
+    assert_type(explanation.state, "gallivant.State | None")
+    if explanation.record is not None and explanation.record.extension is not None:
+        assert_type(explanation.record.extension.children, "tuple[str, ...]")
+        assert_type(explanation.record.extension.process, "gallivant.ProcessIdentity | None")
+    writer = gallivant.Writer(root, "a", "claude", "tok", evidence=words.EVIDENCE_SCREEN)
+    assert_type(writer.note_child("c", words.CHILD_STEP_STARTED), gallivant.Report)
+    gallivant.Fleet(root, 5)  # type: ignore[call-arg]
+    gallivant.Watch(root)  # type: ignore[call-arg]
+
+
+async def look_awaited(root: Path) -> None:
+    assert_type(await aio.Fleet(root).read(), gallivant.FleetView)
+    assert_type(await aio.read_fleet(root, max_records=1), gallivant.FleetView)
+    assert_type(await aio.Reader(root).explain(), gallivant.Explanation)
+    async with aio.Watch.record(root, probe="lease") as watch:
+        assert_type(await watch.next(), gallivant.Change)
+        async for change in watch:
+            assert_type(change.noticing, str)
+
+
 def read(directory: str) -> str | None:
     reader = gallivant.Reader(directory)
     state = reader.read(lambda record: record.pty_session is not None)

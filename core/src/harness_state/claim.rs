@@ -11,10 +11,10 @@ use super::ownership::raise_floor;
 use super::seat::{CONTEXT, CONTEXT_LOCK, LOCK, RECORD, STAGED_FLOOR, STAGED_RECORD, Seat, Stored};
 use super::token::refuse_empty;
 use super::transition::{self, Circumstances};
-use super::writer::{WriterIdentity, prior_of, publish_record};
+use super::writer::{Publication, WriterIdentity, prior_of, publish_record};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{Directory, Durability, LockGuard, sweep_abandoned};
+use crate::storage::{Directory, Durability, LockGuard, StagedNames, sweep_abandoned};
 
 /// How long a claim, which holds the record's lock, waits for the sibling's lock at most: every writer of the seat
 /// waits meanwhile.
@@ -105,7 +105,10 @@ fn claim_over(seat: &Seat, lock: &LockGuard, stored: &Stored, claimant: &Claiman
     };
     seat.settle(&floor)?;
     // The record goes first: a floor without its record would fence the seat for a claim that never was.
-    publish_record(seat, directory, &codec::encode(&record), Durability::Durable, None)?;
+    let staged = StagedNames::new(&seat.host).next(STAGED_RECORD);
+    let publication =
+        Publication { bytes: &codec::encode(&record), durability: Durability::Durable, judged: None };
+    publish_record(seat, directory, &staged, &publication)?;
     let floor_failure = raise_floor(directory, &floor, record.seq, &seat.host).err();
     let context_failure = remove_context(seat, lock).err();
     let swept = sweep_abandoned(directory, &[STAGED_RECORD, STAGED_FLOOR], &seat.host).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! Bytes to record and back (sections A and B of the specification).
 
 use std::collections::BTreeMap;
+use std::mem::take;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -8,7 +9,7 @@ use serde_json::value::RawValue;
 use super::extension::{EXTENSION, Extension};
 use super::observation::{Ask, BlockedOn, InputBuffer, State};
 use super::record::{Record, Word};
-use crate::json::strict::{self, Malformed};
+use crate::json::strict::{self, Malformed, Spare};
 
 /// A larger file is not decoded (HS-18).
 pub const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
@@ -38,6 +39,11 @@ const KEYS: [&str; 15] = [
 /// [`Malformed`] when the bytes are not exactly one object with the required keys, of the right types, none of
 /// ours repeated, in UTF-8 without a byte order mark.
 pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
+    decode_with(bytes, &mut Spare::default())
+}
+
+/// As [`decode`], with strings of records that nobody needs any more.
+pub(super) fn decode_with(bytes: &[u8], spare: &mut Spare) -> Result<Record, Malformed> {
     let text = utf8(bytes)?;
     let mut found: [Option<&RawValue>; KEYS.len()] = [None; KEYS.len()];
     let mut extensions: (Option<&RawValue>, u32) = (None, 0);
@@ -52,7 +58,7 @@ pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
             Some(_) => Err(Malformed(format!("a key is repeated, key=`{key}`"))),
         }
     })?;
-    let fields = Fields(found);
+    let mut fields = Fields { found, spare };
     Ok(Record {
         schema: fields.string("schema")?,
         agent: fields.string("agent")?,
@@ -64,15 +70,16 @@ pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
         reason: fields.optional("reason")?,
         exit: fields.optional("exit")?,
         pty_session: fields.optional("ptySession")?,
-        incarnation: fields
-            .get("incarnation")
-            .map_or(Ok(String::new()), |raw| strict::string("incarnation", raw))?,
+        incarnation: fields.defaulted("incarnation")?,
         seq: fields.get("seq").map_or(Ok(0), |raw| strict::unsigned("seq", raw))?,
         since_ms: fields.unsigned("sinceMs")?,
         written_at_ms: fields.unsigned("writtenAtMs")?,
         transitions: fields.unsigned("transitions")?,
         // A program that does not know the key takes the record with two of them too.
-        extension: extensions.0.filter(|_| extensions.1 == 1).and_then(Extension::parse),
+        extension: extensions
+            .0
+            .filter(|_| extensions.1 == 1)
+            .and_then(|value| Extension::parse(value, fields.spare)),
     })
 }
 
@@ -136,23 +143,42 @@ fn utf8(bytes: &[u8]) -> Result<&str, Malformed> {
     std::str::from_utf8(bytes).map_err(|_| Malformed("the bytes are not UTF-8".to_owned()))
 }
 
-struct Fields<'a>([Option<&'a RawValue>; KEYS.len()]);
+/// Gives the strings of a record back, the last one first, and leaves it without any.
+pub(super) fn take_apart(record: &mut Record, spare: &mut Spare) {
+    if let Some(extension) = record.extension.take() {
+        extension.take_apart(spare);
+    }
+    spare.give(take(&mut record.incarnation));
+    let optional = [&mut record.pty_session, &mut record.exit, &mut record.reason];
+    optional.into_iter().filter_map(Option::take).for_each(|text| spare.give(text));
+    let required = [&mut record.harness, &mut record.agent, &mut record.schema];
+    required.into_iter().for_each(|text| spare.give(take(text)));
+}
 
-impl<'a> Fields<'a> {
+struct Fields<'a, 's> {
+    found: [Option<&'a RawValue>; KEYS.len()],
+    spare: &'s mut Spare,
+}
+
+impl<'a> Fields<'a, '_> {
     fn get(&self, key: &str) -> Option<&'a RawValue> {
-        KEYS.iter().position(|known| *known == key).and_then(|position| self.0[position])
+        KEYS.iter().position(|known| *known == key).and_then(|position| self.found[position])
     }
 
     fn required(&self, key: &str) -> Result<&'a RawValue, Malformed> {
         self.get(key).ok_or_else(|| Malformed(format!("a key is missing, key=`{key}`")))
     }
 
-    fn string(&self, key: &str) -> Result<String, Malformed> {
-        strict::string(key, self.required(key)?)
+    fn string(&mut self, key: &str) -> Result<String, Malformed> {
+        strict::string(key, self.required(key)?, self.spare)
     }
 
-    fn optional(&self, key: &str) -> Result<Option<String>, Malformed> {
-        self.get(key).map_or(Ok(None), |raw| strict::optional_string(key, raw))
+    fn optional(&mut self, key: &str) -> Result<Option<String>, Malformed> {
+        self.get(key).map_or(Ok(None), |raw| strict::optional_string(key, raw, self.spare))
+    }
+
+    fn defaulted(&mut self, key: &str) -> Result<String, Malformed> {
+        self.get(key).map_or(Ok(String::new()), |raw| strict::string(key, raw, self.spare))
     }
 
     fn unsigned(&self, key: &str) -> Result<u64, Malformed> {
@@ -160,7 +186,7 @@ impl<'a> Fields<'a> {
     }
 
     fn word<T: PartialEq>(
-        &self,
+        &mut self,
         key: &str,
         parse: fn(&str) -> T,
         unknown: T,
@@ -171,8 +197,12 @@ impl<'a> Fields<'a> {
         }
         let spelled = self.string(key)?;
         let value = parse(&spelled);
-        let spelled = (value == unknown).then(|| spelled.into_boxed_str());
-        Ok(Word { value, spelled })
+        // The word `unknown` is said by the value.
+        if value == unknown && spelled != "unknown" {
+            return Ok(Word { value, spelled: Some(spelled.into_boxed_str()) });
+        }
+        self.spare.give(spelled);
+        Ok(Word::known(value))
     }
 }
 

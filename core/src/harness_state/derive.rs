@@ -116,6 +116,15 @@ pub struct Derived {
     pub unknown: Option<UnknownReason>,
 }
 
+impl Derived {
+    /// Whether another read concluded the same from the same evidence. Until when it holds is left out: it is counted on
+    /// two clocks, whose milliseconds do not begin together, and may be told 1 ms apart.
+    #[must_use]
+    pub fn concludes_the_same(&self, other: &Derived) -> bool {
+        Derived { valid_until_ms: other.valid_until_ms, ..self.clone() } == *other
+    }
+}
+
 /// The same as [`Derived`], with its strings lent by the record: what a fleet hands out record by record without
 /// copying any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,11 +9,16 @@ use serde_json::value::RawValue;
 use super::moment::Machine;
 use super::observation::words;
 use super::record::Word;
-use crate::json::strict::{self, Malformed};
+use crate::json::strict::{self, Malformed, Spare};
 use crate::process::ProcessIdentity;
 
 /// The extension's key in a record.
 pub const EXTENSION: &str = "gallivant";
+
+/// The keys that this build knows, those first without which there is no stamp.
+const KEYS: [&str; 9] =
+    ["bootId", "bootMs", "awakeMs", "host", "eventMs", "evidence", "children", "late", "process"];
+const REQUIRED: usize = 4;
 
 /// The most children that are kept. A further one is not noted: with ids of 128 bytes this many take 128 KiB of the
 /// 4 MiB that a record can have, and no harness runs as many at a time.
@@ -81,43 +86,44 @@ pub struct HarnessProcess {
 impl Extension {
     /// Reads the value of the key. What is not as it should be is no extension: the record it stands in is one all
     /// the same, as it is for programs that do not know the key.
-    pub(super) fn parse(value: &RawValue) -> Option<Extension> {
-        let mut seen: Vec<String> = Vec::new();
+    pub(super) fn parse(value: &RawValue, spare: &mut Spare) -> Option<Extension> {
+        let mut seen = [false; KEYS.len()];
         let mut extension = Extension::default();
         strict::members(value.get(), |key, value| {
-            if seen.iter().any(|known| known == key) {
+            let repeats = match KEYS.iter().position(|known| *known == key) {
+                Some(position) => std::mem::replace(&mut seen[position], true),
+                None => extension.unknown.iter().any(|(known, _)| known == key),
+            };
+            if repeats {
                 return Err(Malformed("a key is repeated".to_owned()));
             }
-            seen.push(key.to_owned());
-            extension.take(key, value)
+            extension.take(key, value, spare)
         })
         .ok()?;
-        let has_stamp = ["bootId", "bootMs", "awakeMs", "host"]
-            .iter()
-            .all(|required| seen.iter().any(|known| known == required));
-        has_stamp.then_some(extension)
+        seen[..REQUIRED].iter().all(|seen| *seen).then_some(extension)
     }
 
-    fn take(&mut self, key: &str, value: &RawValue) -> Result<(), Malformed> {
+    /// Gives its strings back, the last one first.
+    pub(super) fn take_apart(self, spare: &mut Spare) {
+        if let Some(process) = self.process {
+            spare.give(process.pid_namespace);
+        }
+        spare.give_list(self.children);
+        spare.give(self.host);
+        spare.give(self.boot_id);
+    }
+
+    fn take(&mut self, key: &str, value: &RawValue, spare: &mut Spare) -> Result<(), Malformed> {
         match key {
-            "bootId" => self.boot_id = strict::string(key, value)?,
+            "bootId" => self.boot_id = strict::string(key, value, spare)?,
             "bootMs" => self.boot_ms = strict::unsigned(key, value)?,
             "awakeMs" => self.awake_ms = strict::unsigned(key, value)?,
-            "host" => self.host = strict::string(key, value)?,
+            "host" => self.host = strict::string(key, value, spare)?,
             "eventMs" => self.event_ms = Some(strict::unsigned(key, value)?),
-            "evidence" => {
-                let spelled = strict::string(key, value)?;
-                let known = Evidence::from_word(&spelled);
-                let spelled = (known == Evidence::Unknown).then(|| spelled.into_boxed_str());
-                self.evidence = Some(Word { value: known, spelled });
-            }
-            "children" => {
-                let children: Vec<String> = serde_json::from_str(value.get())
-                    .map_err(|_| Malformed(format!("not a list of strings, key=`{key}`")))?;
-                self.children = children;
-            }
+            "evidence" => self.evidence = Some(evidence(strict::string(key, value, spare)?, spare)),
+            "children" => self.children = strict::strings(key, value, spare)?,
             "late" => self.late = strict::unsigned(key, value)?,
-            "process" => self.process = Some(HarnessProcess::parse(value)?),
+            "process" => self.process = Some(HarnessProcess::parse(value, spare)?),
             _ => self.unknown.push((key.to_owned(), strict::compact(value))),
         }
         Ok(())
@@ -184,14 +190,23 @@ impl Extension {
     }
 }
 
+fn evidence(spelled: String, spare: &mut Spare) -> Word<Evidence> {
+    let value = Evidence::from_word(&spelled);
+    if value.word() != spelled {
+        return Word { value, spelled: Some(spelled.into_boxed_str()) };
+    }
+    spare.give(spelled);
+    Word::known(value)
+}
+
 impl HarnessProcess {
-    fn parse(value: &RawValue) -> Result<Self, Malformed> {
+    fn parse(value: &RawValue, spare: &mut Spare) -> Result<Self, Malformed> {
         let (mut pid, mut start, mut pid_namespace) = (None, None, None);
         strict::members(value.get(), |key, value| {
             match key {
                 "pid" => pid = u32::try_from(strict::unsigned(key, value)?).ok(),
                 "start" => start = Some(strict::unsigned(key, value)?),
-                "pidns" => pid_namespace = Some(strict::string(key, value)?),
+                "pidns" => pid_namespace = Some(strict::string(key, value, spare)?),
                 _ => {}
             }
             Ok(())

@@ -387,15 +387,16 @@ impl Walk<'_, '_> {
             Err(error) => return self.unreadable(folder, error),
         };
         names.sort_unstable();
-        let mut known = std::mem::take(&mut folder.below).into_iter().peekable();
+        let mut known =
+            std::mem::replace(&mut folder.below, Vec::with_capacity(names.len())).into_iter().peekable();
         for name in names {
             while let Some(gone) = known.next_if(|folder| *folder.name() < *name) {
                 self.tell_all(&gone);
             }
             folder.below.push(match known.next_if(|folder| *folder.name() == *name) {
                 Some(folder) => folder,
-                None if folder.path() == "." => Folder::new(format!("{name}/{RECORD}").into()),
-                None => Folder::new(format!("{}/{name}/{RECORD}", folder.path()).into()),
+                None if folder.path() == "." => Folder::new([&*name, "/", RECORD].concat().into()),
+                None => Folder::new([folder.path(), "/", &*name, "/", RECORD].concat().into()),
             });
         }
         known.for_each(|gone| self.tell_all(&gone));
@@ -410,8 +411,7 @@ impl Walk<'_, '_> {
         if is_gone {
             return Standing::Gone;
         }
-        folder.below.iter().for_each(|folder| self.tell_all(folder));
-        folder.below.clear();
+        // What was known to be below is asked for itself.
         folder.look = None;
         folder.left_out = Own { unreadable: Some(error), ..Own::default() };
         Standing::Changed
@@ -433,11 +433,11 @@ impl Walk<'_, '_> {
             None | Some(Kept { look: None, .. }) => {}
         }
         let was_there = folder.kept.take().is_some();
-        folder.kept = self.read(folder);
+        folder.kept = self.read(folder, was_there);
         was_there || folder.kept.is_some()
     }
 
-    fn read(&mut self, folder: &mut Folder) -> Option<Kept> {
+    fn read(&mut self, folder: &mut Folder, was_there: bool) -> Option<Kept> {
         let mut bytes = std::mem::take(&mut self.buffer);
         let file = self.directory.read(&folder.record_path, MAX_RECORD_BYTES, &mut bytes);
         let look = match &file {
@@ -456,11 +456,14 @@ impl Walk<'_, '_> {
             // It could not be opened. Whether there is anything to be opened is another question.
             Stored::Unreadable(Unreadable::Io(_)) => match self.directory.metadata(&folder.record_path) {
                 Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
                 Err(error) => {
-                    if error.kind() != io::ErrorKind::NotFound {
-                        folder.left_out.unreadable.get_or_insert(error);
+                    folder.left_out.unreadable.get_or_insert(error);
+                    // Or the directory, which is as it was, would be taken for one without a record.
+                    folder.look = None;
+                    if !was_there {
+                        return None;
                     }
-                    return None;
                 }
             },
             Stored::Unreadable(Unreadable::Malformed(..)) => {}

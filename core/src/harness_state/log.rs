@@ -4,7 +4,7 @@
 //! that a hook never waits in order to log. What others append while one drops the oldest half may be lost with it.
 
 use crate::host::Host;
-use crate::storage::{Directory, Durability, Replacement, publish};
+use crate::storage::{Directory, Durability, Replacement, StagedNames, publish};
 
 use super::seat::LOG;
 
@@ -46,13 +46,14 @@ fn drop_oldest_half(directory: &dyn Directory, host: &Host) {
     };
     let replacement = Replacement {
         name: LOG,
-        staged_prefix: STAGED_LOG,
+        staged: &StagedNames::new(host).next(STAGED_LOG),
         bytes: kept,
         durability: Durability::Observed,
+        keep: false,
         judged: None,
     };
     // As with appending: there is nowhere to report it.
-    let _ = publish(directory, &replacement, host);
+    let _ = publish(directory, &replacement);
 }
 
 /// Whole lines from the newer half of the limit.

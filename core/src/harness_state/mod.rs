@@ -49,6 +49,7 @@ mod watch;
 mod watch_engine;
 mod watch_places;
 mod writer;
+mod writer_memory;
 
 pub use claim::{Claim, Claimant, claim, claim_wrapperless};
 pub use codec::{MAX_RECORD_BYTES, Salvage, decode, encode, encode_keeping_unknown, salvage};
@@ -74,7 +75,7 @@ pub use options::{Options, SCHEMA, WRAPPERLESS_PREFIX};
 pub use outcome::{Heartbeat, Outcome, Refusal, Report, Skip};
 pub use ownership::OwnershipGuard;
 pub use probe::{LeaseProbe, Probe, ProcessProbe};
-pub use reader::Reader;
+pub use reader::{ReadBuffer, Reader};
 pub use record::{Record, Word};
 pub use seat::{FLOOR, LEASE, LOCK, LOG, RECORD};
 pub use session::{NewSession, Session, Tick};

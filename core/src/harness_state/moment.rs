@@ -1,6 +1,7 @@
 //! The instant at which something is decided, on every clock that counts, and how old a record is then (HS-96).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::options::Options;
 use super::record::Record;
@@ -29,16 +30,16 @@ impl Moment {
     /// Now.
     #[must_use]
     pub fn now(host: &Host) -> Self {
-        let ms = |since: std::time::Duration| u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let now = host.clock.now();
+        let wall_ms = u64::try_from(now.wall.as_millis()).unwrap_or(u64::MAX);
         let machine = Machine {
             boot_id: host.processes.boot(),
             host: host.processes.host(),
-            boot_ms: ms(now.boot),
-            awake_ms: ms(now.awake),
+            boot_ms: beside(wall_ms, now.wall, now.boot),
+            awake_ms: beside(wall_ms, now.wall, now.awake),
             processes: Arc::clone(&host.processes),
         };
-        Moment { wall_ms: now.wall_ms, machine: Some(machine) }
+        Moment { wall_ms, machine: Some(machine) }
     }
 
     /// An instant of which the wall clock alone is known: a record's extension then tells nothing.
@@ -62,6 +63,15 @@ impl Moment {
         });
         Moment { wall_ms, machine }
     }
+}
+
+/// Another clock in whole milliseconds that begin with those of the wall clock: the two then differ by the same number
+/// until one of them is set, and what follows from either is the same at each read.
+fn beside(wall_ms: u64, wall: Duration, other: Duration) -> u64 {
+    let behind_ns = i128::try_from(wall.as_nanos()).unwrap_or(i128::MAX)
+        - i128::try_from(other.as_nanos()).unwrap_or(i128::MAX);
+    let behind_ms = (behind_ns + 500_000).div_euclid(1_000_000);
+    u64::try_from(i128::from(wall_ms) - behind_ms).unwrap_or(0)
 }
 
 /// Whether a record may still be believed.

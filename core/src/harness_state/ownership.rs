@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{Directory, Durability, ForkSafe, LockGuard, Replacement, publish};
+use crate::storage::{Directory, Durability, ForkSafe, LockGuard, Replacement, StagedNames, publish};
 
 use super::seat::{FLOOR, Floor, STAGED_FLOOR};
 
@@ -19,12 +19,13 @@ pub(crate) fn raise_floor(
     let bytes = format!("{sequence}\n");
     let replacement = Replacement {
         name: FLOOR,
-        staged_prefix: STAGED_FLOOR,
+        staged: &StagedNames::new(host).next(STAGED_FLOOR),
         bytes: bytes.as_bytes(),
         durability: Durability::Durable,
+        keep: false,
         judged: None,
     };
-    publish(directory, &replacement, host).map_err(|error| {
+    publish(directory, &replacement).map(drop).map_err(|error| {
         let message = format!("cannot raise the sequence floor, file=`{FLOOR}` sequence=`{sequence}`");
         Error::new(Code::HarnessStateIo, message).with_source(error)
     })

@@ -164,6 +164,9 @@ fn is_passing(error: &io::Error) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {
     pub(crate) path: PathBuf,
+    lock_path: PathBuf,
+    pub(crate) record_path: PathBuf,
+    pub(crate) floor_path: PathBuf,
     pub(crate) host: Host,
     pub(crate) options: Arc<Options>,
 }
@@ -177,7 +180,14 @@ impl Seat {
             Error::new(Code::HarnessStateInput, message).with_reason("path").with_source(error)
         })?;
         options.validate()?;
-        Ok(Seat { path, host: host.clone(), options: Arc::new(options.clone()) })
+        Ok(Seat {
+            lock_path: path.join(LOCK),
+            record_path: path.join(RECORD),
+            floor_path: path.join(FLOOR),
+            path,
+            host: host.clone(),
+            options: Arc::new(options.clone()),
+        })
     }
 
     /// Opens the directory, creating it where it is missing, and takes its lock.
@@ -186,13 +196,29 @@ impl Seat {
         self.lock_named(&directory, LOCK, self.options.lock_wait)
     }
 
+    /// Takes the lock in a directory that was opened before; none where the path leads elsewhere by now.
+    pub(crate) fn lock_again(&self, directory: &Arc<dyn Directory>) -> Result<Option<LockGuard>> {
+        let (files, clock) = (&*self.host.files, &*self.host.clock);
+        let wait = self.options.lock_wait;
+        match storage::acquire_by_path(files, directory, LOCK, &self.lock_path, wait, clock) {
+            Ok(guard) => Ok(Some(guard)),
+            Err(LockError::Moved) => Ok(None),
+            Err(error) => Err(self.lock_failed(LOCK, wait, error)),
+        }
+    }
+
     pub(crate) fn lock_named(
         &self,
         directory: &Arc<dyn Directory>,
         name: &str,
         wait: Duration,
     ) -> Result<LockGuard> {
-        storage::acquire(directory, name, wait, &*self.host.clock).map_err(|error| match error {
+        let taken = storage::acquire(directory, name, wait, &*self.host.clock);
+        taken.map_err(|error| self.lock_failed(name, wait, error))
+    }
+
+    fn lock_failed(&self, name: &str, wait: Duration, error: LockError) -> Error {
+        match error {
             LockError::Busy => {
                 let waited = wait.as_millis();
                 let message =
@@ -207,8 +233,9 @@ impl Seat {
                 let message = format!("locks do not exclude here, path=`{}`", self.path.display());
                 Error::new(Code::HarnessStateLocking, message)
             }
+            LockError::Moved => self.io_at(name, "lock", io::ErrorKind::NotFound.into()),
             LockError::Io(error) => self.io_at(name, "lock", error),
-        })
+        }
     }
 
     /// Reads the floor under the lock.

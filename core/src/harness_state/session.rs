@@ -89,6 +89,16 @@ struct Life {
     /// The stamp that the session knows of, its own or a sibling's.
     stamped_at_ms: u64,
     over: bool,
+    /// Why there will never be anything to renew again: another session has the seat.
+    lost: Option<Skip>,
+}
+
+impl Life {
+    fn lose(&mut self, skip: Skip) {
+        self.lease = None;
+        self.over = true;
+        self.lost = Some(skip);
+    }
 }
 
 impl Session {
@@ -113,7 +123,8 @@ impl Session {
         let claim = claim(&new.directory, &claimant, options, host)?;
         let identity = claimant.writer_identity(new.pty_session);
         let writer = Writer::open(&new.directory, identity, Some(claim.sequence), options, host)?;
-        let life = Life { lease: None, harness: None, stamped_at_ms: host.clock.wall_ms(), over: false };
+        let life =
+            Life { lease: None, harness: None, stamped_at_ms: host.clock.wall_ms(), over: false, lost: None };
         let session = Session {
             writer,
             agent_dir,
@@ -186,14 +197,23 @@ impl Session {
 
     /// Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it.
     /// Call it as often as is convenient, once a second, say: between two due times it writes nothing, and looks only
-    /// whether the attached harness still runs. It also asks
-    /// again for a lease that could not be had, and gives the lease up once another session has claimed.
+    /// whether the attached harness still runs and whether the floor has changed. It also asks again for a lease that could
+    /// not be had.
+    ///
+    /// Once another session has claimed the seat it gives the lease up, so that the new session's death can be seen, and
+    /// answers `skipped` because of that for good: then end the harness, because nothing that it does is seen any more.
     ///
     /// # Errors
     /// As [`Writer::heartbeat`]; `HARNESS_STATE_INPUT` with reason `forked` in a forked child.
     pub fn heartbeat_if_due(&self) -> Result<Tick> {
         self.refuse_after_fork()?;
         let mut life = self.life();
+        if life.lost.is_none() && !life.over && self.writer.is_fenced_by_floor() {
+            life.lose(Skip::Superseded);
+        }
+        if let Some(lost) = life.lost {
+            return Ok(Tick::Skipped(lost));
+        }
         if life.lease.is_none() && !life.over {
             self.take_lease(&mut life, Duration::ZERO);
         }
@@ -221,8 +241,7 @@ impl Session {
             }
             Heartbeat::Skipped(skip) => {
                 if matches!(skip, Skip::ForeignToken | Skip::Superseded) {
-                    life.lease = None;
-                    life.over = true;
+                    life.lose(skip);
                 }
                 // Asked again after the next interval, so that a caller's loop does not read at every turn.
                 life.stamped_at_ms = now_ms;

@@ -125,7 +125,9 @@ fn observe_over(
     // The schema was accepted above, so the token alone decides whose record it is (HS-41).
     let own = record.incarnation == who.identity.token;
     if keep_ending && own && record.is_terminal() {
-        return Then::Refuse(Refusal::Terminal, one_more_late(at, who, record));
+        // An ending that is told twice is no activity after the end.
+        let counted = one_more_late(at, who, record).filter(|_| observation.state.is_live());
+        return Then::Refuse(Refusal::Terminal, counted);
     }
     let unchanged = own && !who.interrupted && record.says(observation);
     if unchanged && is_freshly_stamped(at, record) {

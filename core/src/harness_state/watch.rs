@@ -16,6 +16,7 @@ use super::reader::Reader;
 use super::watch_engine::{Engine, Target, locate};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::process::ProcessIdentity;
 use crate::storage::Waker;
 
 /// How a watch notices and tells.
@@ -49,6 +50,9 @@ pub enum WatchProbe {
     None,
     /// The lease of the seat, as [`LeaseProbe`](super::LeaseProbe) does. The system announces its release.
     Lease,
+    /// The identity of the harness process, as [`ProcessProbe`](super::ProcessProbe) does. Linux announces its end;
+    /// elsewhere, and while it is indeterminate, it is asked once in [`WatchOptions::probe_interval`].
+    Process(ProcessIdentity),
     /// The caller's own. It is asked at every sign of a change and once in [`WatchOptions::probe_interval`].
     Own(Arc<dyn Probe + Send + Sync>),
 }
@@ -64,6 +68,22 @@ pub enum Noticing {
     /// By looking, because the system's limit of watches is reached (Linux: `fs.inotify.max_user_watches` and
     /// `max_user_instances`), or another resource is exhausted. What is watched already is still notified.
     PolledLimit,
+}
+
+impl Noticing {
+    /// Every way.
+    pub const ALL: &'static [Noticing] =
+        &[Noticing::Notified, Noticing::PolledUnsupported, Noticing::PolledLimit];
+
+    /// The stable lower-case word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Noticing::Notified => "notified",
+            Noticing::PolledUnsupported => "polled-unsupported",
+            Noticing::PolledLimit => "polled-limit",
+        }
+    }
 }
 
 /// What changed.

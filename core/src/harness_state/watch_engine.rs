@@ -13,7 +13,7 @@ use super::fleet::{FleetOptions, FleetProbe, LeftOut, ask_lease};
 use super::fleet_tree::{Asked, Pass, Scope, Tree};
 use super::moment::Moment;
 use super::options::Options;
-use super::probe::{LeaseProbe, Probe, ask_within_budget};
+use super::probe::{LeaseProbe, Probe, ProcessProbe, ask_within_budget};
 use super::reader::Reader;
 use super::seat::RECORD;
 use super::watch::{Change, Noticing, SeatChange, WatchOptions, WatchProbe};
@@ -51,6 +51,7 @@ pub(super) struct Engine {
     /// The wall clock at the last turn.
     wall_ms: u64,
     has_begun: bool,
+    process_is_watched: bool,
     /// Seats that could not be read for a reason that may be over soon.
     unread: BTreeSet<String>,
     left_out: LeftOut,
@@ -105,6 +106,7 @@ impl Engine {
             due: BTreeSet::new(),
             wall_ms: 0,
             has_begun: false,
+            process_is_watched: false,
             unread: BTreeSet::new(),
             left_out: LeftOut::default(),
             left_out_told: LeftOut::default(),
@@ -120,8 +122,9 @@ impl Engine {
             Target::Fleet { .. } => RECORD,
         };
         self.notifier.drain(&mut |notice| places.sort(notice, name, signs)).map_err(failed)?;
-        // Whoever looks at a lease that nobody holds writes to it in a sense. What hangs on no lease is not looked at
-        // for that, so that two watches do not wake each other.
+        // To look at a lease that nobody holds is to open it for writing once, as the proof that locks exclude there, and
+        // closing it is told to all who watch. A seat that hangs on no lease is not asked about for that, or two
+        // watches of a dead session would wake each other for ever.
         let told = &self.told;
         self.signs.leases.retain(|path| told.get(path).is_some_and(|told| told.hangs_on_probe));
         let now = self.host.clock.awake();
@@ -130,6 +133,7 @@ impl Engine {
         if !self.signs.is_empty() && self.settled_at.is_none() {
             self.settled_at = Some(now.saturating_add(self.watch.settle));
         }
+        let process_ended = std::mem::take(&mut self.signs.process);
         let clock_was_set = std::mem::take(&mut self.signs.clock) || wall_ms < self.wall_ms;
         self.wall_ms = wall_ms;
 
@@ -156,14 +160,19 @@ impl Engine {
             );
             self.next_probe = now.saturating_add(self.watch.probe_interval);
         }
-        if clock_was_set {
+        if clock_was_set || process_ended {
+            // A pid that is used again from now on is another process's.
+            self.process_is_watched &= !process_ended;
             seats.extend(self.told.keys().cloned());
         }
         seats.extend(self.due.iter().take_while(|(at, _)| *at <= wall_ms).map(|(_, path)| path.clone()));
 
         let change = self.conclude(seats, &at);
-        self.set_alarm(now, wall_ms)?;
-        Ok(change)
+        match self.set_alarm(now, wall_ms) {
+            // What was concluded is told now or never; the next turn fails again.
+            Err(_) if change.is_some() => Ok(change),
+            alarm => alarm.map(|()| change),
+        }
     }
 
     /// Waits until another turn may have something to tell.
@@ -174,6 +183,14 @@ impl Engine {
     /// Watches and looks at what the signs are about; enters the seats at which something may be another.
     fn look(&mut self, signs: &Signs, polls: bool, seats: &mut BTreeSet<String>) {
         let (notifier, places) = (&mut *self.notifier, &mut self.places);
+        if let (Target::Record { probe: WatchProbe::Process(process), .. }, false) =
+            (&self.target, self.has_begun)
+        {
+            // Watched before it is asked, so that its end in between is told. Of a process that is not provably the
+            // one that has the pid nothing is told.
+            self.process_is_watched = notifier.watch_process(process.pid).is_ok()
+                && process.liveness(&*self.host.processes) == Liveness::Alive;
+        }
         places.let_go(notifier, &signs.anew);
         match &mut self.target {
             Target::Record { reader, place, is_link, .. } => {
@@ -230,7 +247,10 @@ impl Engine {
             if let Some(at) = told.and_then(|told| told.derived.valid_until_ms) {
                 self.due.remove(&(at, path.clone()));
             }
-            let is_another = told.map(|told| &told.derived) != derived.as_ref();
+            let is_another = match (told, &derived) {
+                (Some(told), Some(derived)) => !told.derived.concludes_the_same(derived),
+                (told, derived) => told.is_some() != derived.is_some(),
+            };
             if let Some(at) = derived.as_ref().and_then(|derived| derived.valid_until_ms) {
                 self.due.insert((at, path.clone()));
             }
@@ -287,6 +307,10 @@ impl Engine {
                         let lease = LeaseProbe::new(reader);
                         snapshot.derive(&self.options, at, Some(&mut || ask(&lease)))
                     }
+                    WatchProbe::Process(process) => {
+                        let probe = ProcessProbe::new(process.clone(), &self.host);
+                        snapshot.derive(&self.options, at, Some(&mut || ask(&probe)))
+                    }
                     WatchProbe::Own(own) => snapshot.derive(&self.options, at, Some(&mut || ask(&**own))),
                 };
                 (derived, snapshot.is_passing())
@@ -315,8 +339,12 @@ impl Engine {
 
     /// Whether a probe is to be asked whose answer nothing announces.
     fn asks_at_intervals(&self) -> bool {
-        matches!(&self.target, Target::Record { probe: WatchProbe::Own(_), .. })
-            && self.told.values().any(|told| told.hangs_on_probe)
+        let asks = match &self.target {
+            Target::Record { probe: WatchProbe::Process(_), .. } => !self.process_is_watched,
+            Target::Record { probe: WatchProbe::Own(_), .. } => true,
+            Target::Record { .. } | Target::Fleet { .. } => false,
+        };
+        asks && self.told.values().any(|told| told.hangs_on_probe)
     }
 
     fn set_alarm(&mut self, now: Duration, wall_ms: u64) -> Result<()> {

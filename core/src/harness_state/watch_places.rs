@@ -28,6 +28,8 @@ pub(super) struct Signs {
     pub(super) root: bool,
     /// The wall clock was set.
     pub(super) clock: bool,
+    /// The watched process has ended.
+    pub(super) process: bool,
     /// Directories in which something changed.
     pub(super) look: BTreeSet<String>,
     /// Directories that are no longer watched, with all below them.
@@ -96,6 +98,7 @@ impl Places {
         match notice {
             Notice::Lost => signs.everything = true,
             Notice::ClockSet => signs.clock = true,
+            Notice::ProcessEnded => signs.process = true,
             Notice::Name { id, name, is_directory } => {
                 for role in self.roles.get(&id).into_iter().flatten() {
                     match role {

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 use super::adapters::Child;
 use super::codec::{self, MAX_RECORD_BYTES};
@@ -16,12 +16,15 @@ use super::options::Options;
 use super::outcome::{Heartbeat, Outcome, Report, Skip};
 use super::ownership::{OwnershipGuard, raise_floor};
 use super::record::Record;
-use super::seat::{FLOOR, Floor, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable};
+use super::seat::{FLOOR, Floor, LOCK, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable};
 use super::token::refuse_empty;
 use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
+use super::writer_memory::{Judged, JudgedFloor, Memory};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{Directory, Durability, ForkSafe, Look, Metadata, OpenFile, Replacement, publish};
+use crate::storage::{
+    Directory, Durability, ForkSafe, LockGuard, OpenFile, Replacement, StagedNames, publish,
+};
 
 /// Who writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,34 +48,6 @@ pub struct Writer {
     evidence: Evidence,
     event_ms: Option<u64>,
     memory: ForkSafe<Memory>,
-}
-
-/// All that outlives a call. A forked child begins again with what was adopted.
-#[derive(Debug, Default)]
-struct Memory {
-    sequence: Option<u64>,
-    /// How often `interrupt` was called, and how many of those a landed observation has answered.
-    interrupts: u64,
-    answered_interrupts: u64,
-    judged: Option<Judged>,
-    floor: Option<JudgedFloor>,
-}
-
-/// The own record that stood when an observation coalesced.
-#[derive(Debug)]
-struct Judged {
-    record: Record,
-    /// Keeps the inode in use, so that no other file can look the same.
-    file: OpenFile,
-    /// The clock when it was read.
-    read_at_ms: u64,
-}
-
-#[derive(Debug)]
-struct JudgedFloor {
-    floor: Floor,
-    file: Option<OpenFile>,
-    read_at_ms: u64,
 }
 
 /// What becomes of the members of a record that this build does not know.
@@ -116,6 +91,12 @@ impl Writer {
             return Err(Error::new(Code::HarnessStateInput, message).with_reason("word"));
         }
         Ok(Writer { evidence, ..self })
+    }
+
+    /// By what it knows what it observes.
+    #[must_use]
+    pub fn evidence(&self) -> Evidence {
+        self.evidence
     }
 
     /// The voice of a hook: what it tells of happened at this time on the boot clock. It gives way to what stands of a
@@ -200,8 +181,14 @@ impl Writer {
     /// observed nothing, where it has ended, and with the extension switched off, there is nothing to note.
     ///
     /// # Errors
-    /// As [`Writer::observe`].
+    /// As [`Writer::observe`]; `HARNESS_STATE_INPUT` with reason `child` for an id that is empty or longer than
+    /// [`Child::MAX_ID`].
     pub fn note_child(&self, child: &Child) -> Result<Report> {
+        if !(1..=Child::MAX_ID).contains(&child.id.len()) {
+            let bytes = child.id.len();
+            let message = format!("a child's id has 1 to {} bytes, bytes=`{bytes}`", Child::MAX_ID);
+            return Err(Error::new(Code::HarnessStateInput, message).with_reason("child"));
+        }
         self.beside_the_turn(|at, who| transition::child(at, who, child))
     }
 
@@ -227,17 +214,10 @@ impl Writer {
     /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`, and `_INPUT` with reason `too-large` for a record at its largest whose
     /// stamp grew by a digit; nothing is written.
     pub fn heartbeat(&self) -> Result<Heartbeat> {
-        match self.seat.host.files.open(&self.seat.path) {
-            Ok(_) => {}
-            // No directory: there is nothing to renew, and nothing is created for it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Heartbeat::Skipped(Skip::Absent));
-            }
-            Err(error) => return Err(self.seat.io("open", error)),
-        }
-        let lock = self.seat.lock()?;
+        // No directory: there is nothing to renew, and nothing is created for it.
+        let Some(lock) = self.lock_existing()? else { return Ok(Heartbeat::Skipped(Skip::Absent)) };
         let directory = &**lock.directory();
-        let stored = Stored::read(directory, RECORD);
+        let stored = self.stored(directory);
         let floor = self.floor(directory)?;
         let now = Moment::now(&self.seat.host);
         let at = self.circumstances(&stored, floor.value, &now);
@@ -247,8 +227,29 @@ impl Writer {
         };
         let Stored::Parsed(parsed) = &stored else { unreachable!("a heartbeat lands over a record") };
         let bytes = codec::encode_keeping_unknown(&next, &parsed.bytes);
-        self.publish(directory, &bytes, Durability::Observed, Some(parsed))?;
-        Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, next.seq) })
+        let sequence = next.seq;
+        self.publish(directory, next, bytes, Durability::Observed, Some(parsed))?;
+        Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
+    }
+
+    /// Whether the floor says that another session has claimed; a look without the lock, which is enough because a floor
+    /// never falls. What cannot be read now says nothing.
+    pub(crate) fn is_fenced_by_floor(&self) -> bool {
+        let now = self.seat.host.files.metadata(&self.seat.floor_path);
+        let (sequence, known) = {
+            let memory = self.memory();
+            let known = memory.floor.as_ref().filter(|floor| floor.stands(&now));
+            (memory.sequence, known.map(|floor| floor.floor.value))
+        };
+        let Some(sequence) = sequence else { return false };
+        let value = known.or_else(|| {
+            let directory = self.seat.host.files.open_to_read(&self.seat.path).ok()?;
+            let read_at_ms = self.seat.host.clock.wall_ms();
+            let (floor, file) = self.seat.floor(&*directory).ok()?;
+            self.memory().floor = JudgedFloor::read(&floor, file, read_at_ms);
+            Some(floor.value)
+        });
+        value.is_some_and(|value| value > sequence)
     }
 
     /// Runs `action` under the lock while schema, token and sequence of the record are this session's, and answers
@@ -265,13 +266,8 @@ impl Writer {
     /// # Errors
     /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`.
     pub fn lock_current_ownership(&self) -> Result<Option<OwnershipGuard>> {
-        match self.seat.host.files.open(&self.seat.path) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.seat.io("open", error)),
-        }
-        let lock = self.seat.lock()?;
-        let stored = Stored::read(&**lock.directory(), RECORD);
+        let Some(lock) = self.lock_existing()? else { return Ok(None) };
+        let stored = self.stored(&**lock.directory());
         let floor = self.floor(&**lock.directory())?;
         let own = stored.record().filter(|record| {
             let sequence = self.sequence().unwrap_or(record.seq);
@@ -301,10 +297,10 @@ impl Writer {
                 return Ok(report);
             }
         }
-        let lock = self.seat.lock()?;
+        let lock = self.lock()?;
         let directory = &**lock.directory();
         let read_at_ms = self.seat.host.clock.wall_ms();
-        let stored = Stored::read(directory, RECORD);
+        let stored = self.stored(directory);
         let chosen;
         let observation = match given {
             Some(observation) => observation,
@@ -326,11 +322,7 @@ impl Writer {
         let is_coalesced = matches!(&decision, Decision::Resolved { then: Then::Coalesce, .. });
         let report = self.carry_out(directory, &stored, &floor, decision, Unknown::Dropped)?;
         match report.outcome {
-            Outcome::Landed => {
-                let mut memory = self.memory();
-                memory.answered_interrupts = interrupts;
-                memory.judged = None;
-            }
+            Outcome::Landed => self.memory().answered_interrupts = interrupts,
             _ if is_coalesced => self.remember_judged(stored, read_at_ms),
             Outcome::Coalesced | Outcome::Refused(_) => {}
         }
@@ -342,16 +334,9 @@ impl Writer {
         &self,
         decide: impl FnOnce(Circumstances<'_>, Standing<'_>) -> Decision,
     ) -> Result<Report> {
-        match self.seat.host.files.open(&self.seat.path) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Report::of(Outcome::Coalesced));
-            }
-            Err(error) => return Err(self.seat.io("open", error)),
-        }
-        let lock = self.seat.lock()?;
+        let Some(lock) = self.lock_existing()? else { return Ok(Report::of(Outcome::Coalesced)) };
         let directory = &**lock.directory();
-        let stored = Stored::read(directory, RECORD);
+        let stored = self.stored(directory);
         let floor = self.floor(directory)?;
         let now = Moment::now(&self.seat.host);
         let decision = decide(self.circumstances(&stored, floor.value, &now), self.standing().0);
@@ -399,43 +384,29 @@ impl Writer {
             (Unknown::Kept, Some(parsed)) => codec::encode_keeping_unknown(&record, &parsed.bytes),
             _ => codec::encode(&record),
         };
-        match (self.publish(directory, &bytes, durability, parsed), outcome) {
+        let sequence = record.seq;
+        match (self.publish(directory, *record, bytes, durability, parsed), outcome) {
             // The refusal stands whether or not the event could be counted.
             (Err(_), Outcome::Refused(_)) => return Ok(Report::of(outcome)),
             (published, _) => published?,
         }
-        Ok(Report { outcome, floor_failure: self.raise_floor(directory, floor, record.seq) })
+        Ok(Report { outcome, floor_failure: self.raise_floor(directory, floor, sequence) })
     }
 
     /// HS-20: a call that publishes nothing may decide without the lock where one look at the record is a valid
     /// point in time. The judged file is pinned, so an unchanged `stat` means unchanged bytes; the floor is looked at
     /// afterwards, so a claim in between is seen by one of the two.
     fn coalesce_without_lock(&self, observation: &Observation, keep_ending: bool) -> Option<Report> {
-        let directory = {
-            let memory = self.memory();
-            memory.judged.as_ref().filter(|judged| judged.record.says(observation))?;
-            drop(memory);
-            self.seat.host.files.open(&self.seat.path).ok()?
-        };
-        let record_now = directory.metadata(RECORD).ok()?;
-        let floor_now = directory.metadata(FLOOR);
+        self.memory().judged.as_ref().filter(|judged| judged.record().says(observation))?;
+        let files = &self.seat.host.files;
+        let record_now = files.metadata(&self.seat.record_path).ok()?;
+        let floor_now = files.metadata(&self.seat.floor_path);
         let memory = self.memory();
-        let judged = memory.judged.as_ref()?;
-        if !is_unchanged(&judged.file, judged.read_at_ms, &record_now) {
-            return None;
-        }
-        let floor = memory.floor.as_ref()?;
-        let floor_stands = match (&floor.file, &floor_now) {
-            (None, Err(error)) => error.kind() == io::ErrorKind::NotFound,
-            (Some(file), Ok(now)) => is_unchanged(file, floor.read_at_ms, now),
-            _ => false,
-        };
-        if !floor_stands {
-            return None;
-        }
+        let judged = memory.judged.as_ref().filter(|judged| judged.stands(&record_now))?;
+        let floor = memory.floor.as_ref().filter(|floor| floor.stands(&floor_now))?;
         let now = Moment::now(&self.seat.host);
         let at = Circumstances {
-            prior: Prior::Record(&judged.record),
+            prior: Prior::Record(judged.record()),
             floor: floor.floor.value,
             now: &now,
             options: &self.seat.options,
@@ -453,34 +424,68 @@ impl Writer {
         }
     }
 
+    /// Takes the lock, creating the directory where it is missing.
+    fn lock(&self) -> Result<LockGuard> {
+        if let Some(lock) = self.lock_again()? {
+            return Ok(lock);
+        }
+        let lock = self.seat.lock()?;
+        self.memory().directory = Some(Arc::clone(lock.directory()));
+        Ok(lock)
+    }
+
+    /// Takes the lock; none where there is no directory.
+    fn lock_existing(&self) -> Result<Option<LockGuard>> {
+        if let Some(lock) = self.lock_again()? {
+            return Ok(Some(lock));
+        }
+        let directory = match self.seat.host.files.open(&self.seat.path) {
+            Ok(directory) => directory,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.seat.io("open", error)),
+        };
+        let lock = self.seat.lock_named(&directory, LOCK, self.seat.options.lock_wait)?;
+        self.memory().directory = Some(directory);
+        Ok(Some(lock))
+    }
+
+    /// Takes the lock in the directory that is open; none where the path leads elsewhere by now.
+    fn lock_again(&self) -> Result<Option<LockGuard>> {
+        let directory = self.memory().directory.clone();
+        let Some(directory) = directory else { return Ok(None) };
+        let lock = self.seat.lock_again(&directory)?;
+        if lock.is_none() {
+            self.memory().directory = None;
+        }
+        Ok(lock)
+    }
+
+    /// What stands at the record's name, under the lock: what was judged last if that is it, else read anew.
+    fn stored(&self, directory: &dyn Directory) -> Stored {
+        let judged = self.memory().judged.take();
+        match judged {
+            Some(judged) if directory.metadata(RECORD).is_ok_and(|now| judged.stands_under_lock(&now)) => {
+                Stored::Parsed(judged.into_parsed())
+            }
+            _ => Stored::read(directory, RECORD),
+        }
+    }
+
     fn remember_judged(&self, stored: Stored, read_at_ms: u64) {
-        if let Stored::Parsed(parsed) = stored
-            && !parsed.file.through_link
-        {
-            let ParsedRecord { record, file, .. } = *parsed;
-            self.memory().judged = Some(Judged { record, file, read_at_ms });
+        if let Stored::Parsed(parsed) = stored {
+            self.memory().judged = Judged::read(parsed, read_at_ms);
         }
     }
 
     /// The floor, read again only when its file has changed since it was last judged (HS-38).
     fn floor(&self, directory: &dyn Directory) -> Result<Floor> {
         let now = directory.metadata(FLOOR);
-        if let Some(judged) = &self.memory().floor {
-            match (&judged.file, &now) {
-                (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(judged.floor.clone());
-                }
-                (Some(file), Ok(now)) if is_unchanged(file, judged.read_at_ms, now) => {
-                    return Ok(judged.floor.clone());
-                }
-                _ => {}
-            }
+        if let Some(judged) = self.memory().floor.as_ref().filter(|judged| judged.stands(&now)) {
+            return Ok(judged.floor.clone());
         }
         let read_at_ms = self.seat.host.clock.wall_ms();
         let (floor, file) = self.seat.floor(directory)?;
-        // What leaves no file to compare is read again each time.
-        let comparable = file.as_ref().map_or(floor.damage.is_none(), |file| !file.through_link);
-        self.memory().floor = comparable.then(|| JudgedFloor { floor: floor.clone(), file, read_at_ms });
+        self.memory().floor = JudgedFloor::read(&floor, file, read_at_ms);
         Ok(floor)
     }
 
@@ -488,14 +493,24 @@ impl Writer {
         Circumstances { prior: prior_of(stored), floor, now, options: &self.seat.options }
     }
 
+    /// Publishes a record and keeps it open, as what will be judged next.
     fn publish(
         &self,
         directory: &dyn Directory,
-        bytes: &[u8],
+        record: Record,
+        bytes: Vec<u8>,
         durability: Durability,
         judged: Option<&ParsedRecord>,
     ) -> Result<()> {
-        publish_record(&self.seat, directory, bytes, durability, judged)
+        let staged = {
+            let mut memory = self.memory();
+            memory.names.get_or_insert_with(|| StagedNames::new(&self.seat.host)).next(STAGED_RECORD)
+        };
+        let publication = Publication { bytes: &bytes, durability, judged };
+        let published = publish_record(&self.seat, directory, &staged, &publication)?;
+        let now_ms = self.seat.host.clock.wall_ms();
+        self.memory().judged = published.map(|file| Judged::published(record, bytes, file, now_ms));
+        Ok(())
     }
 
     /// HS-50: any landed write above the floor raises it, after the record.
@@ -517,24 +532,27 @@ pub(crate) fn prior_of(stored: &Stored) -> Prior<'_> {
     }
 }
 
+/// One record to publish.
+pub(crate) struct Publication<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) durability: Durability,
+    /// What was judged under the lock.
+    pub(crate) judged: Option<&'a ParsedRecord>,
+}
+
+/// Publishes a record. Answers its file where that can be described.
 pub(crate) fn publish_record(
     seat: &Seat,
     directory: &dyn Directory,
-    bytes: &[u8],
-    durability: Durability,
-    judged: Option<&ParsedRecord>,
-) -> Result<()> {
+    staged: &str,
+    publication: &Publication<'_>,
+) -> Result<Option<OpenFile>> {
+    let Publication { bytes, durability, judged } = *publication;
     if bytes.len() as u64 > MAX_RECORD_BYTES {
         let message = format!("the record would be too large to be read again, bytes=`{}`", bytes.len());
         return Err(Error::new(Code::HarnessStateInput, message).with_reason("too-large"));
     }
     let judged = judged.filter(|parsed| !parsed.file.through_link).map(|parsed| parsed.file.metadata);
-    let replacement = Replacement { name: RECORD, staged_prefix: STAGED_RECORD, bytes, durability, judged };
-    publish(directory, &replacement, &seat.host)
-        .map_err(|error| seat.io_at(RECORD, "publish the record", error))
-}
-
-/// Whether a name still stands for the very bytes that were read.
-fn is_unchanged(file: &OpenFile, read_at_ms: u64, now: &Metadata) -> bool {
-    Look::new(file.metadata, read_at_ms).still_holds(now)
+    let replacement = Replacement { name: RECORD, staged, bytes, durability, keep: true, judged };
+    publish(directory, &replacement).map_err(|error| seat.io_at(RECORD, "publish the record", error))
 }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Why a text is not what it should be: one line, without the text's content.
@@ -48,20 +48,62 @@ pub fn members_by_raw_key<'a>(
     walk(text, RawKey, |key: Vec<u8>, value| visit(&key, value))
 }
 
-/// A member's value as a string.
+/// Strings that nobody needs any more. Who takes what was given back in the same order gets memory of the right size,
+/// and allocates nothing.
+#[derive(Debug, Default)]
+pub struct Spare {
+    texts: Vec<String>,
+    lists: Vec<Vec<String>>,
+}
+
+impl Spare {
+    /// Gives a string back. The last one that was given is the first to be taken.
+    pub fn give(&mut self, text: String) {
+        if text.capacity() > 0 {
+            self.texts.push(text);
+        }
+    }
+
+    /// Gives a list back, and the strings in it.
+    pub fn give_list(&mut self, mut list: Vec<String>) {
+        list.drain(..).rev().for_each(|text| self.give(text));
+        if list.capacity() > 0 {
+            self.lists.push(list);
+        }
+    }
+
+    fn take(&mut self) -> String {
+        let mut text = self.texts.pop().unwrap_or_default();
+        text.clear();
+        text
+    }
+}
+
+/// A member's value as a string, in memory of `spare`. A string without escapes then allocates nothing.
 ///
 /// # Errors
 /// [`Malformed`] when it is another type or holds a lone surrogate.
-pub fn string(key: &str, value: &RawValue) -> Result<String, Malformed> {
-    serde_json::from_str(value.get()).map_err(|_| Malformed(format!("not a string, key=`{key}`")))
+pub fn string(key: &str, value: &RawValue, spare: &mut Spare) -> Result<String, Malformed> {
+    let mut deserializer = serde_json::Deserializer::from_str(value.get());
+    Text(spare).deserialize(&mut deserializer).map_err(|_| Malformed(format!("not a string, key=`{key}`")))
 }
 
 /// A member's value as a string, or none for null.
 ///
 /// # Errors
 /// As [`string`].
-pub fn optional_string(key: &str, value: &RawValue) -> Result<Option<String>, Malformed> {
-    if value.get() == "null" { Ok(None) } else { string(key, value).map(Some) }
+pub fn optional_string(key: &str, value: &RawValue, spare: &mut Spare) -> Result<Option<String>, Malformed> {
+    if value.get() == "null" { Ok(None) } else { string(key, value, spare).map(Some) }
+}
+
+/// A member's value as a list of strings, likewise.
+///
+/// # Errors
+/// [`Malformed`] when it is another type or holds anything but strings.
+pub fn strings(key: &str, value: &RawValue, spare: &mut Spare) -> Result<Vec<String>, Malformed> {
+    let mut deserializer = serde_json::Deserializer::from_str(value.get());
+    let list = deserializer.deserialize_seq(Texts(spare));
+    list.map_err(|_| Malformed(format!("not a list of strings, key=`{key}`")))
 }
 
 /// A member's value as an exact unsigned integer of 64 bits.
@@ -134,6 +176,48 @@ where
             }
         }
         Ok(())
+    }
+}
+
+struct Text<'s>(&'s mut Spare);
+
+impl<'de> DeserializeSeed<'de> for Text<'_> {
+    type Value = String;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Text<'_> {
+    type Value = String;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a string")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<String, E> {
+        let mut own = self.0.take();
+        own.push_str(text);
+        Ok(own)
+    }
+}
+
+struct Texts<'s>(&'s mut Spare);
+
+impl<'de> Visitor<'de> for Texts<'_> {
+    type Value = Vec<String>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of strings")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<String>, A::Error> {
+        let mut list = self.0.lists.pop().unwrap_or_default();
+        while let Some(text) = elements.next_element_seed(Text(self.0))? {
+            list.push(text);
+        }
+        Ok(list)
     }
 }
 

@@ -28,6 +28,24 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
         self.open(path)
     }
 
+    /// Describes what stands at the path itself, not what a link points to.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+
+    /// Reads a whole file by its path, as [`Directory::read`] does by its name, in as few calls as the system allows and
+    /// without keeping anything open. `into` holds the content afterwards; what it has room for is used again.
+    ///
+    /// # Errors
+    /// As [`FileSystem::open_to_read`] of the directory above and [`Directory::read`].
+    fn read_file(&self, path: &Path, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?;
+        let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let read = self.open_to_read(above)?.read(name, limit, into)?;
+        Ok(OpenFile { pin: Box::new(()), ..read })
+    }
+
     /// The same path from the root, so that it means the same when the process changes its working directory and in
     /// every process that it is handed to. Touches no disk and resolves no link.
     ///
@@ -132,6 +150,15 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// [`io::ErrorKind::AlreadyExists`] when anything stands there; it is left alone.
     fn create(&self, name: &str) -> io::Result<Box<dyn NewFile>>;
 
+    /// As [`Directory::create`], for a file that is kept open: where an earlier one of this process had the right mode, it is
+    /// looked at only by [`NewFile::into_open`].
+    ///
+    /// # Errors
+    /// As [`Directory::create`].
+    fn create_to_keep(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
+        self.create(name)
+    }
+
     /// Appends to a file, creating it with mode 0600, and answers its size afterwards. Refuses links.
     ///
     /// # Errors
@@ -218,6 +245,13 @@ pub trait NewFile: fmt::Debug {
     /// # Errors
     /// As the system says it.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// Keeps the file open and says what `stat` says of it now. A mode that a changed umask took from its owner is given
+    /// back.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn into_open(self: Box<Self>) -> io::Result<OpenFile>;
 }
 
 /// An open lock file. Its lock is released by dropping it, and by nothing else.
@@ -228,11 +262,8 @@ pub trait LockFile: Send + Sync + fmt::Debug {
     /// Whatever is not contention, among others a file system without locks.
     fn try_lock(&self, sharing: Sharing) -> io::Result<bool>;
 
-    /// Describes the open file.
-    ///
-    /// # Errors
-    /// As the system says it.
-    fn metadata(&self) -> io::Result<Metadata>;
+    /// Which file is open, as it was seen when it was opened.
+    fn identity(&self) -> FileIdentity;
 
     /// The file's content, up to `limit` bytes.
     ///

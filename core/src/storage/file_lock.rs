@@ -2,13 +2,14 @@
 //!
 //! A lock file is permanent and nobody removes it. If an operator does, descriptor and path differ after the lock
 //! has been taken, and it is taken again on the file that the path names now. The first lock that a process takes
-//! in a directory proves with a second open that locks exclude there.
+//! in a directory proves with a second open that locks exclude there; the lock file stands for its directory.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::directory::{Directory, LockFile, Sharing};
+use super::directory::{Directory, FileIdentity, FileSystem, LockFile, Sharing};
 use super::fork::{is_proven, remember_proven};
 use crate::clock::Clock;
 
@@ -29,6 +30,8 @@ pub enum LockError {
     Cancelled,
     /// Locks do not exclude on this file system, or it has none.
     DoesNotExclude,
+    /// The directory's path leads to another one by now, or to another lock file in it.
+    Moved,
     /// The lock file could not be opened or locked.
     Io(io::Error),
 }
@@ -63,10 +66,61 @@ impl LockGuard {
 /// Takes the exclusive lock on `name`, creating the file where it is missing, and waits for at most `wait`.
 ///
 /// # Errors
-/// [`LockError`]; nothing is held then.
+/// [`LockError`], but not that it moved; nothing is held then.
 pub fn acquire(
     directory: &Arc<dyn Directory>,
     name: &str,
+    wait: Duration,
+    clock: &dyn Clock,
+) -> Result<LockGuard, LockError> {
+    acquire_named(directory, name, &Named::In(&**directory, name), wait, clock)
+}
+
+/// As [`acquire`], in a directory that was opened some time ago, while `path` leads to the lock file in it.
+///
+/// # Errors
+/// [`LockError`]; nothing is held then.
+pub fn acquire_by_path(
+    files: &dyn FileSystem,
+    directory: &Arc<dyn Directory>,
+    name: &str,
+    path: &Path,
+    wait: Duration,
+    clock: &dyn Clock,
+) -> Result<LockGuard, LockError> {
+    match acquire_named(directory, name, &Named::At(files, path), wait, clock) {
+        // The directory may have been removed.
+        Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Err(LockError::Moved),
+        taken => taken,
+    }
+}
+
+/// By what a lock file is found again.
+enum Named<'a> {
+    In(&'a dyn Directory, &'a str),
+    At(&'a dyn FileSystem, &'a Path),
+}
+
+impl Named<'_> {
+    fn is(&self, file: &dyn LockFile) -> io::Result<bool> {
+        let found = match self {
+            Named::In(directory, name) => directory.metadata(name),
+            Named::At(files, path) => files.metadata(path),
+        };
+        match found {
+            Ok(found) => Ok(found.identity == file.identity()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn acquire_named(
+    directory: &Arc<dyn Directory>,
+    name: &str,
+    named: &Named<'_>,
     wait: Duration,
     clock: &dyn Clock,
 ) -> Result<LockGuard, LockError> {
@@ -77,8 +131,11 @@ pub fn acquire(
     loop {
         match file.try_lock(Sharing::Exclusive) {
             Ok(true) => {
-                if is_the_lock(&**directory, name, &*file)? {
+                if is_the_lock(&**directory, name, named, &*file)? {
                     return Ok(LockGuard { file, directory: Arc::clone(directory) });
+                }
+                if let Named::At(..) = named {
+                    return Err(LockError::Moved);
                 }
                 // Somebody replaced the file: whoever comes next locks the new one.
                 if clock.awake() > deadline {
@@ -116,8 +173,11 @@ pub fn is_released(directory: &dyn Directory, name: &str) -> io::Result<(Option<
     match file.try_lock(Sharing::Shared) {
         Ok(false) => Ok((Some(false), contents)),
         Ok(true) => {
-            let proved = is_proven(directory.identity()) || excludes(directory, name, &*file)? == Some(true);
-            let same = names_the_same(directory, name, &*file)?;
+            let proved = is_proven(file.identity()) || excludes(directory, name, &*file)? == Some(true);
+            if proved {
+                remember_proven(file.identity());
+            }
+            let same = Named::In(directory, name).is(&*file)?;
             Ok(((proved && same).then_some(true), contents))
         }
         Err(error) if has_no_locks(&error) => Ok((None, contents)),
@@ -128,20 +188,17 @@ pub fn is_released(directory: &dyn Directory, name: &str) -> io::Result<(Option<
 /// A lease holds a token; a longer content is no token of ours.
 const LOOK_LIMIT: u64 = 4096;
 
-fn names_the_same(directory: &dyn Directory, name: &str, file: &dyn LockFile) -> io::Result<bool> {
-    match directory.metadata(name) {
-        Ok(found) => Ok(found.identity == file.metadata()?.identity),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
 /// Whether the locked file is still the one that the path names, in a directory where locks exclude.
-fn is_the_lock(directory: &dyn Directory, name: &str, file: &dyn LockFile) -> Result<bool, LockError> {
-    if !names_the_same(directory, name, file).map_err(LockError::Io)? {
+fn is_the_lock(
+    directory: &dyn Directory,
+    name: &str,
+    named: &Named<'_>,
+    file: &dyn LockFile,
+) -> Result<bool, LockError> {
+    if !named.is(file).map_err(LockError::Io)? {
         return Ok(false);
     }
-    let identity = directory.identity();
+    let identity: FileIdentity = file.identity();
     if is_proven(identity) {
         return Ok(true);
     }
@@ -162,7 +219,7 @@ fn excludes(directory: &dyn Directory, name: &str, held: &dyn LockFile) -> io::R
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         second => second?,
     };
-    if second.metadata()?.identity != held.metadata()?.identity {
+    if second.identity() != held.identity() {
         return Ok(None);
     }
     match second.try_lock(Sharing::Exclusive) {

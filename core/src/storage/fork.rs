@@ -27,7 +27,7 @@ static ACROSS_FORK: AcrossFork = AcrossFork(UnsafeCell::new(None));
 struct Registry {
     /// The descriptors of open lock files.
     open: Vec<RawFd>,
-    /// The directories in which it has been seen that locks exclude.
+    /// The lock files on which it has been seen that locks exclude.
     proven: BTreeSet<FileIdentity>,
     /// Addresses of slots that came through a fork. They are kept, because what another thread may have been changing at
     /// that moment can neither be used nor be dropped, and so that it is seen that they are kept.
@@ -38,14 +38,14 @@ fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether it has been seen in this process that locks exclude in this directory.
-pub(super) fn is_proven(directory: FileIdentity) -> bool {
-    registry().proven.contains(&directory)
+/// Whether it has been seen in this process that locks exclude on this file.
+pub(super) fn is_proven(lock: FileIdentity) -> bool {
+    registry().proven.contains(&lock)
 }
 
-/// Remembers that locks exclude in this directory.
-pub(super) fn remember_proven(directory: FileIdentity) {
-    registry().proven.insert(directory);
+/// Remembers that locks exclude on this file.
+pub(super) fn remember_proven(lock: FileIdentity) {
+    registry().proven.insert(lock);
 }
 
 /// Counts the forks between the first process that used the library and this one. Takes no mutex.

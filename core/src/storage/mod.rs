@@ -24,9 +24,9 @@ mod watch;
 pub use directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
-pub use file_lock::{LockError, LockGuard, acquire, is_released};
+pub use file_lock::{LockError, LockGuard, acquire, acquire_by_path, is_released};
 pub(crate) use fork::{ForkSafe, generation as fork_generation};
 pub use look::Look;
 pub use os_directory::OsFileSystem;
-pub use replace::{Durability, Replacement, publish, sweep_abandoned};
+pub use replace::{Durability, Replacement, StagedNames, publish, sweep_abandoned};
 pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};

@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -53,9 +54,18 @@ impl FileSystem for OsFileSystem {
         }
     }
 
+    fn read_file(&self, path: &Path, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let (read, _) = read_opened(|flags| fs::open(path, flags, Mode::empty()), limit, into)?;
+        Ok(read)
+    }
+
     #[cfg(target_os = "linux")]
     fn notifier(&self, _clock: &Arc<dyn Clock>) -> io::Result<Box<dyn Notifier>> {
         Ok(Box::new(InotifyNotifier::open()?))
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        Ok(metadata_of(&fs::lstat(path)?))
     }
 
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
@@ -114,10 +124,11 @@ impl OsDirectory {
 }
 
 fn refuse_irregular(file: OsLockFile) -> io::Result<Box<dyn LockFile>> {
-    if file.metadata()?.file_type == FileType::Regular {
-        return Ok(Box::new(file));
+    if file.is_regular() {
+        Ok(Box::new(file))
+    } else {
+        Err(io::Error::other("the lock file is not a regular file"))
     }
-    Err(io::Error::other("the lock file is not a regular file"))
 }
 
 impl Directory for OsDirectory {
@@ -126,25 +137,9 @@ impl Directory for OsDirectory {
     }
 
     fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let open = |flags| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()));
-        let (fd, through_link) = match open(flags | OFlags::NOFOLLOW) {
-            Ok(fd) => (fd, false),
-            Err(Errno::LOOP) => match open(flags) {
-                Ok(fd) => (fd, true),
-                // What a missing target means must not look like a missing name.
-                Err(Errno::NOENT) => return Err(io::Error::other("a link to nothing stands there")),
-                Err(error) => return Err(error.into()),
-            },
-            Err(error) => return Err(error.into()),
-        };
-        let metadata = metadata_of(&fs::fstat(&fd)?);
-        if metadata.file_type != FileType::Regular {
-            return Err(io::Error::other("what stands there is not a regular file"));
-        }
-        into.clear();
-        let oversized = metadata.size > limit || !read_to_end(&fd, metadata.size, limit, into)?;
-        Ok(OpenFile { metadata, through_link, oversized, pin: Box::new(fd) })
+        let open = |flags| fs::openat(&self.fd, name, flags, Mode::empty());
+        let (read, fd) = read_opened(open, limit, into)?;
+        Ok(OpenFile { pin: Box::new(fd), ..read })
     }
 
     fn metadata(&self, name: &str) -> io::Result<Metadata> {
@@ -159,6 +154,17 @@ impl Directory for OsDirectory {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
             return Err(error);
         }
+        Ok(Box::new(OsNewFile { fd }))
+    }
+
+    fn create_to_keep(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
+        if !UMASK_LEAVES_OWNER.load(Ordering::Relaxed) {
+            let created = self.create(name)?;
+            UMASK_LEAVES_OWNER.store(true, Ordering::Relaxed);
+            return Ok(created);
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, PRIVATE))?;
         Ok(Box::new(OsNewFile { fd }))
     }
 
@@ -196,7 +202,9 @@ impl Directory for OsDirectory {
 
     fn gains_by_exchange(&self) -> bool {
         #[cfg(target_os = "linux")]
-        return fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC);
+        return remembered_by_device(self.identity.device, || {
+            fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC)
+        });
         #[cfg(not(target_os = "linux"))]
         return false;
     }
@@ -276,6 +284,26 @@ struct OsNewFile {
     fd: OwnedFd,
 }
 
+/// Whether a file that this process created had the mode that was asked for, so that its umask leaves the owner's bits.
+/// The umask may change, or be another's after a fork; [`NewFile::into_open`] looks at each file.
+static UMASK_LEAVES_OWNER: AtomicBool = AtomicBool::new(false);
+
+/// Answers from memory what depends on nothing but the file system, for the device that was asked about last. A number
+/// that another file system gets later gives a wrong answer, which costs time and nothing else.
+#[cfg(target_os = "linux")]
+fn remembered_by_device(device: u64, ask: impl FnOnce() -> bool) -> bool {
+    /// The device number, shifted; a bit that says that there is one; the answer.
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let key = (device << 2) | 2;
+    let last = LAST.load(Ordering::Relaxed);
+    if last & !1 == key {
+        return last & 1 == 1;
+    }
+    let answer = ask();
+    LAST.store(key | u64::from(answer), Ordering::Relaxed);
+    answer
+}
+
 impl NewFile for OsNewFile {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         write_all(&self.fd, bytes)
@@ -283,6 +311,17 @@ impl NewFile for OsNewFile {
 
     fn sync(&mut self) -> io::Result<()> {
         Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+    }
+
+    fn into_open(self: Box<Self>) -> io::Result<OpenFile> {
+        let mut stat = fs::fstat(&self.fd)?;
+        if Mode::from_raw_mode(stat.st_mode) != PRIVATE {
+            UMASK_LEAVES_OWNER.store(false, Ordering::Relaxed);
+            fs::fchmod(&self.fd, PRIVATE)?;
+            stat = fs::fstat(&self.fd)?;
+        }
+        let metadata = metadata_of(&stat);
+        Ok(OpenFile { metadata, through_link: false, oversized: false, pin: Box::new(self.fd) })
     }
 }
 
@@ -300,6 +339,33 @@ pub(super) fn write_all(fd: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Opens a regular file, through a link where one stands there, and reads the whole of it.
+fn read_opened(
+    open: impl Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+    limit: u64,
+    into: &mut Vec<u8>,
+) -> io::Result<(OpenFile, OwnedFd)> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let open = |flags| retry_on_intr(|| open(flags));
+    let (fd, through_link) = match open(flags | OFlags::NOFOLLOW) {
+        Ok(fd) => (fd, false),
+        Err(Errno::LOOP) => match open(flags) {
+            Ok(fd) => (fd, true),
+            // What a missing target means must not look like a missing name.
+            Err(Errno::NOENT) => return Err(io::Error::other("a link to nothing stands there")),
+            Err(error) => return Err(error.into()),
+        },
+        Err(error) => return Err(error.into()),
+    };
+    let metadata = metadata_of(&fs::fstat(&fd)?);
+    if metadata.file_type != FileType::Regular {
+        return Err(io::Error::other("what stands there is not a regular file"));
+    }
+    into.clear();
+    let oversized = metadata.size > limit || !read_to_end(&fd, metadata.size, limit, into)?;
+    Ok((OpenFile { metadata, through_link, oversized, pin: Box::new(()) }, fd))
 }
 
 /// Reads the whole file; `false` when it grew above the limit meanwhile.

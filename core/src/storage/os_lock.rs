@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::{Errno, retry_on_intr};
 
-use super::directory::{LockFile, Metadata, Sharing};
+use super::directory::{FileIdentity, FileType, LockFile, Metadata, Sharing};
 use super::fork::ForkGuarded;
 use super::os_directory::{grant_private_mode, metadata_of, write_all};
 
@@ -17,11 +17,19 @@ use super::os_directory::{grant_private_mode, metadata_of, write_all};
 #[derive(Debug)]
 pub(super) struct OsLockFile {
     descriptor: ForkGuarded,
+    opened: Metadata,
 }
 
 impl OsLockFile {
     pub(super) fn open(open: impl FnOnce() -> Result<OwnedFd, Errno>) -> io::Result<Self> {
-        Ok(OsLockFile { descriptor: ForkGuarded::open(open)? })
+        let descriptor = ForkGuarded::open(open)?;
+        let fd = descriptor.get().ok_or_else(forked)?;
+        let opened = metadata_of(&rustix::fs::fstat(fd)?);
+        Ok(OsLockFile { descriptor, opened })
+    }
+
+    pub(super) fn is_regular(&self) -> bool {
+        self.opened.file_type == FileType::Regular
     }
 
     pub(super) fn grant_private_mode(&self) -> io::Result<()> {
@@ -29,8 +37,12 @@ impl OsLockFile {
     }
 
     fn fd(&self) -> io::Result<&OwnedFd> {
-        self.descriptor.get().ok_or_else(|| io::Error::other("the lock came through a fork"))
+        self.descriptor.get().ok_or_else(forked)
     }
+}
+
+fn forked() -> io::Error {
+    io::Error::other("the lock came through a fork")
 }
 
 impl LockFile for OsLockFile {
@@ -52,8 +64,8 @@ impl LockFile for OsLockFile {
         }
     }
 
-    fn metadata(&self) -> io::Result<Metadata> {
-        Ok(metadata_of(&rustix::fs::fstat(self.fd()?)?))
+    fn identity(&self) -> FileIdentity {
+        self.opened.identity
     }
 
     fn contents(&self, limit: u64) -> io::Result<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! Notification on Linux: inotify, two timers and an event counter under one epoll descriptor.
 //!
 //! The wall clock's timer is cancelled by the kernel when the clock is set, which makes the descriptor readable. All
-//! five descriptors are closed in a forked child, because whoever reads notices there takes them from the parent.
+//! its descriptors are closed in a forked child, because whoever reads notices there takes them from the parent.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,9 +10,10 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, PidfdFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
 use super::fork::ForkGuarded;
@@ -49,6 +50,8 @@ pub(super) struct InotifyNotifier {
     awake_timer: ForkGuarded,
     wall_timer: ForkGuarded,
     counter: Arc<Counter>,
+    /// Becomes readable, and stays so, when the process has ended.
+    process: Option<ForkGuarded>,
     waker: Waker,
     clock_set: bool,
 }
@@ -85,9 +88,16 @@ impl InotifyNotifier {
         // The type is spelled so that the weak reference is made from the one to the trait.
         let bell: Arc<dyn Bell> = Arc::clone(&counter) as _;
         let waker = Waker::new(Some(Arc::downgrade(&bell) as Weak<dyn Bell>));
-        let clock_set = false;
-        let mut notifier =
-            InotifyNotifier { epoll, inotify, awake_timer, wall_timer, counter, waker, clock_set };
+        let mut notifier = InotifyNotifier {
+            epoll,
+            inotify,
+            awake_timer,
+            wall_timer,
+            counter,
+            process: None,
+            waker,
+            clock_set: false,
+        };
         for source in notifier.sources() {
             epoll::add(notifier.epoll()?, source, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
         }
@@ -104,6 +114,15 @@ impl InotifyNotifier {
 
     fn epoll(&self) -> io::Result<&OwnedFd> {
         lent(&self.epoll)
+    }
+
+    fn unwatch_process(&mut self) {
+        if let Some(process) = self.process.take()
+            && let (Some(epoll), Some(process)) = (self.epoll.get(), process.get())
+        {
+            // Closing alone would not do while a process without our fork handler holds a copy.
+            let _ = epoll::delete(epoll, process);
+        }
     }
 
     /// Reads a timer or counter, so that it is not readable any more; whether it had been cancelled.
@@ -160,11 +179,28 @@ impl Notifier for InotifyNotifier {
         }
     }
 
+    fn watch_process(&mut self, pid: u32) -> io::Result<()> {
+        self.unwatch_process();
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        let process = ForkGuarded::open(|| rustix::process::pidfd_open(pid, PidfdFlags::empty()))?;
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(self.epoll()?, lent(&process)?, data, epoll::EventFlags::IN)?;
+        self.process = Some(process);
+        Ok(())
+    }
+
     fn drain(&mut self, visit: &mut dyn FnMut(Notice<'_>)) -> io::Result<()> {
         Self::quieten(&self.counter.0)?;
         Self::quieten(&self.awake_timer)?;
         if Self::quieten(&self.wall_timer)? | std::mem::take(&mut self.clock_set) {
             visit(Notice::ClockSet);
+        }
+        if let Some(process) = &self.process {
+            let mut polled = [PollFd::new(lent(process)?, PollFlags::IN)];
+            if retry_on_intr(|| rustix::event::poll(&mut polled, Some(&zero())))? > 0 {
+                self.unwatch_process();
+                visit(Notice::ProcessEnded);
+            }
         }
         let Ok(inotify) = &self.inotify else { return Ok(()) };
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::directory::{Directory, FileType, Metadata};
+use super::directory::{Directory, FileType, Metadata, NewFile, OpenFile};
 use crate::host::Host;
 
 /// A staged file older than this belongs to nobody any more: a writer stages and publishes under one lock, whose
@@ -27,12 +27,14 @@ pub enum Durability {
 pub struct Replacement<'a> {
     /// The name to replace.
     pub name: &'a str,
-    /// Its staged names begin with this.
-    pub staged_prefix: &'a str,
+    /// Where the new content stands until it is published: a name of [`StagedNames`].
+    pub staged: &'a str,
     /// The new content.
     pub bytes: &'a [u8],
     /// What survives a power loss.
     pub durability: Durability,
+    /// Whether the new file is kept open and answered, for whoever goes on from it.
+    pub keep: bool,
     /// The regular file that was judged under the lock and stands at the name itself, where there was one. Only
     /// then is an exchange of names possible.
     pub judged: Option<Metadata>,
@@ -45,35 +47,45 @@ pub struct Replacement<'a> {
 /// after a failed sync of the directory the new content stands and only its durability is unknown; and where somebody
 /// else put something in the file's place meanwhile and the names could not be exchanged back, the new content stands
 /// and what was displaced stands under the staged name.
-pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>, host: &Host) -> io::Result<()> {
-    let staged = staged_name(replacement.staged_prefix, host);
-    let mut file = match directory.create(&staged) {
+pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>) -> io::Result<Option<OpenFile>> {
+    let staged = replacement.staged;
+    let created = if replacement.keep { directory.create_to_keep(staged) } else { directory.create(staged) };
+    let mut file = match created {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             // A network file system may report a failure after the effect; nobody else uses the name.
-            let _ = directory.remove(&staged);
+            let _ = directory.remove(staged);
             return Err(error);
         }
         created => created?,
     };
     let durable = replacement.durability == Durability::Durable;
     let filled = file.write_all(replacement.bytes).and_then(|()| if durable { file.sync() } else { Ok(()) });
-    drop(file);
+    let mut new = Some(file).filter(|_| replacement.keep);
+    let mut kept = None;
     let Err(failure) = filled.map_err(Failure::Staged).and_then(|()| match replacement.judged {
         Some(judged) if !durable && directory.gains_by_exchange() => {
-            exchange(directory, &staged, replacement.name, &judged)
+            exchange(directory, staged, replacement.name, &judged, || kept = keep(&mut new))
         }
-        _ => directory.rename(&staged, replacement.name).map_err(Failure::Staged),
+        _ => directory
+            .rename(staged, replacement.name)
+            .map(|()| kept = keep(&mut new))
+            .map_err(Failure::Staged),
     }) else {
-        return if durable { directory.sync() } else { Ok(()) };
+        return if durable { directory.sync().map(|()| kept) } else { Ok(kept) };
     };
     match failure {
         Failure::Staged(error) => {
             // Ours: it was created exclusively above. If removing fails too, the next claim's sweep takes it.
-            let _ = directory.remove(&staged);
+            let _ = directory.remove(staged);
             Err(error)
         }
         Failure::Displaced(error) => Err(error),
     }
+}
+
+/// The new file as it stands under its own name. One that cannot be described is published all the same.
+fn keep(new: &mut Option<Box<dyn NewFile>>) -> Option<OpenFile> {
+    new.take().and_then(|file| file.into_open().ok())
 }
 
 /// What stands under the staged name after a failed publication.
@@ -86,11 +98,17 @@ enum Failure {
 
 /// Exchanges names and then removes what was displaced. A crash in between leaves the old content under a staged
 /// name, which is swept and never published.
-fn exchange(directory: &dyn Directory, staged: &str, name: &str, judged: &Metadata) -> Result<(), Failure> {
+fn exchange(
+    directory: &dyn Directory,
+    staged: &str,
+    name: &str,
+    judged: &Metadata,
+    published: impl FnOnce(),
+) -> Result<(), Failure> {
     match directory.exchange(staged, name) {
         Ok(()) => {}
         Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) => {
-            return directory.rename(staged, name).map_err(Failure::Staged);
+            return directory.rename(staged, name).map(|()| published()).map_err(Failure::Staged);
         }
         Err(error) => return Err(Failure::Staged(error)),
     }
@@ -100,6 +118,7 @@ fn exchange(directory: &dyn Directory, staged: &str, name: &str, judged: &Metada
         let message = "something else took the file's place while the lock was held";
         return Err(Failure::Staged(io::Error::other(message)));
     }
+    published();
     // The new content is published; what is left behind otherwise is swept.
     let _ = directory.remove(staged);
     Ok(())
@@ -127,8 +146,26 @@ pub fn sweep_abandoned(directory: &dyn Directory, prefixes: &[&str], host: &Host
     Ok(removed)
 }
 
-/// Unique by pid, start time and random bits, so that pid namespaces which share a directory never collide.
-fn staged_name(prefix: &str, host: &Host) -> String {
-    let pid = host.processes.own_pid();
-    format!("{prefix}{pid}-{}-{:016x}", host.processes.own_start(), host.random.next_u64())
+/// Names under which one process stages: unique by pid, start time and random bits, so that pid namespaces which share a
+/// directory never collide. The bits are drawn once and counted up.
+#[derive(Debug)]
+pub struct StagedNames {
+    process: String,
+    next: u64,
+}
+
+impl StagedNames {
+    /// Names for this process. A forked child needs its own.
+    #[must_use]
+    pub fn new(host: &Host) -> Self {
+        let process = format!("{}-{}", host.processes.own_pid(), host.processes.own_start());
+        StagedNames { process, next: host.random.next_u64() }
+    }
+
+    /// The next name that begins with this.
+    pub fn next(&mut self, prefix: &str) -> String {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        format!("{prefix}{}-{number:016x}", self.process)
+    }
 }

@@ -53,6 +53,8 @@ pub enum Notice<'a> {
     Lost,
     /// The wall clock was set.
     ClockSet,
+    /// The process that is watched has ended.
+    ProcessEnded,
 }
 
 /// When to wake without a notice; the earlier of the two.
@@ -77,6 +79,15 @@ pub trait Notifier: Send + fmt::Debug {
 
     /// Tells of this directory no longer.
     fn unwatch(&mut self, id: WatchId);
+
+    /// Tells once when the process that has this pid at the moment ends, in the place of one that was watched before.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where the platform does not tell; else as the system says it, among others that no
+    /// process has the pid.
+    fn watch_process(&mut self, _pid: u32) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Hands out what has happened since the last call, without waiting. The descriptor is not readable afterwards,
     /// until something new happens.

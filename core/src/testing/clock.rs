@@ -79,7 +79,7 @@ impl Clock for ManualClock {
         let state = self.lock();
         let (boot, awake) = state.made;
         ClockReading {
-            wall_ms: state.wall_ms,
+            wall: Duration::from_millis(state.wall_ms),
             boot: boot.saturating_add(state.boot_ahead),
             awake: awake.saturating_add(state.awake_ahead),
         }

@@ -66,6 +66,33 @@ pub enum ChildStep {
     Stopped,
 }
 
+impl ChildStep {
+    /// Every step.
+    pub const ALL: &'static [ChildStep] = &[ChildStep::Started, ChildStep::Working, ChildStep::Stopped];
+
+    /// The stable lower-case word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            ChildStep::Started => "started",
+            ChildStep::Working => "working",
+            ChildStep::Stopped => "stopped",
+        }
+    }
+
+    /// The step of a word that a caller gave.
+    ///
+    /// # Errors
+    /// `HARNESS_STATE_INPUT` with reason `word`; the message names the words.
+    pub fn parse(word: &str) -> Result<Self> {
+        ChildStep::ALL.iter().copied().find(|step| step.word() == word).ok_or_else(|| {
+            let words: Vec<&str> = ChildStep::ALL.iter().map(|step| step.word()).collect();
+            let message = format!("no such word, argument=`step` word=`{word}` known=`{}`", words.join(" "));
+            Error::new(Code::HarnessStateInput, message).with_reason("word")
+        })
+    }
+}
+
 impl Event {
     /// The most characters of an unknown event's name that are kept.
     pub const MAX_NAME: usize = 64;

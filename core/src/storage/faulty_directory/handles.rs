@@ -32,6 +32,15 @@ impl FileSystem for FaultyFileSystem {
         Ok(Arc::new(FaultyDirectory { descriptor, path: name.to_owned(), identity }))
     }
 
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        let (parent, name) = split(path)?;
+        let request = Request::new(OperationKind::Metadata, text(parent)?).named(name);
+        self.view().perform(&request, |context| {
+            let node = context.machine.disk.live().resolve(ROOT, path, false)?;
+            context.metadata(node)
+        })
+    }
+
     /// A simulated process works in the root.
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
         if path.as_os_str().is_empty() {
@@ -74,7 +83,7 @@ impl FaultyDirectory {
     }
 
     fn open_lock_with(&self, kind: OperationKind, name: &str) -> io::Result<Box<dyn LockFile>> {
-        let opened = self.view().perform(&self.request(kind, name), |context| {
+        let (opened, identity) = self.view().perform(&self.request(kind, name), |context| {
             let disk = &mut context.machine.disk;
             let node = match disk.live().lookup(self.node(), name) {
                 Err(error) if kind == OperationKind::OpenLock && error.kind() == io::ErrorKind::NotFound => {
@@ -83,14 +92,21 @@ impl FaultyDirectory {
                 found => found?,
             };
             match disk.live().file_type(node) {
-                FileType::Regular => Ok(context.open(node, Purpose::Lock)),
+                FileType::Regular => {
+                    Ok((context.open(node, Purpose::Lock), context.metadata(node)?.identity))
+                }
                 FileType::Directory => Err(Errno::EISDIR.into()),
                 FileType::Link => Err(Errno::ELOOP.into()),
                 FileType::Other => Err(io::Error::other("the lock file is not a regular file")),
             }
         })?;
         let descriptor = self.view().own(opened);
-        Ok(Box::new(FaultyLockFile { descriptor, directory: self.path.clone(), name: name.to_owned() }))
+        Ok(Box::new(FaultyLockFile {
+            descriptor,
+            identity,
+            directory: self.path.clone(),
+            name: name.to_owned(),
+        }))
     }
 }
 
@@ -271,11 +287,19 @@ impl NewFile for FaultyNewFile {
         }
         synced
     }
+
+    fn into_open(self: Box<Self>) -> io::Result<OpenFile> {
+        let FaultyNewFile { descriptor, directory, name } = *self;
+        let request = Request::new(OperationKind::Metadata, &directory).named(&name);
+        let metadata = descriptor.view().perform(&request, |context| context.metadata(descriptor.node()))?;
+        Ok(OpenFile { metadata, through_link: false, oversized: false, pin: Box::new(descriptor) })
+    }
 }
 
 #[derive(Debug)]
 struct FaultyLockFile {
     descriptor: OpenDescriptor,
+    identity: FileIdentity,
     directory: String,
     name: String,
 }
@@ -299,9 +323,8 @@ impl LockFile for FaultyLockFile {
             .perform(&request, |context| Ok(context.machine.try_lock(self.descriptor.id(), sharing)))
     }
 
-    fn metadata(&self) -> io::Result<Metadata> {
-        let request = self.request(OperationKind::LockMetadata)?;
-        self.descriptor.view().perform(&request, |context| context.metadata(self.descriptor.node()))
+    fn identity(&self) -> FileIdentity {
+        self.identity
     }
 
     fn contents(&self, limit: u64) -> io::Result<Vec<u8>> {

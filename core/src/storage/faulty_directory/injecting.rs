@@ -192,6 +192,13 @@ impl FileSystem for InjectingFileSystem {
         Ok(self.directory(inner, &name))
     }
 
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        let directory = path.parent().unwrap_or(path).to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let request = Request::new(OperationKind::Metadata, &directory).named(&name);
+        self.ledger.perform(&request, || self.inner.metadata(path))
+    }
+
     fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
         self.inner.absolute(path)
     }
@@ -224,6 +231,10 @@ impl Notifier for InjectingNotifier {
 
     fn unwatch(&mut self, id: WatchId) {
         self.inner.unwatch(id);
+    }
+
+    fn watch_process(&mut self, pid: u32) -> io::Result<()> {
+        self.inner.watch_process(pid)
     }
 
     fn drain(&mut self, visit: &mut dyn FnMut(Notice<'_>)) -> io::Result<()> {
@@ -279,6 +290,13 @@ impl InjectingDirectory {
     }
 }
 
+impl InjectingDirectory {
+    fn new_file(&self, inner: Box<dyn NewFile>, name: &str) -> Box<dyn NewFile> {
+        let (directory, name) = (self.path.clone(), name.to_owned());
+        Box::new(InjectingNewFile { inner, directory, name, ledger: Arc::clone(&self.ledger) })
+    }
+}
+
 impl Directory for InjectingDirectory {
     fn identity(&self) -> FileIdentity {
         self.inner.identity()
@@ -296,8 +314,13 @@ impl Directory for InjectingDirectory {
     fn create(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
         let request = self.request(OperationKind::Create, name);
         let inner = self.ledger.perform(&request, || self.inner.create(name))?;
-        let (directory, name) = (self.path.clone(), name.to_owned());
-        Ok(Box::new(InjectingNewFile { inner, directory, name, ledger: Arc::clone(&self.ledger) }))
+        Ok(self.new_file(inner, name))
+    }
+
+    fn create_to_keep(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
+        let request = self.request(OperationKind::Create, name);
+        let inner = self.ledger.perform(&request, || self.inner.create_to_keep(name))?;
+        Ok(self.new_file(inner, name))
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
@@ -380,6 +403,16 @@ impl NewFile for InjectingNewFile {
         let request = Request::new(OperationKind::Sync, &self.directory).named(&self.name);
         self.ledger.perform(&request, || self.inner.sync())
     }
+
+    fn into_open(self: Box<Self>) -> io::Result<OpenFile> {
+        let InjectingNewFile { inner, directory, name, ledger } = *self;
+        let request = Request::new(OperationKind::Metadata, &directory).named(&name);
+        let mut inner = Some(inner);
+        ledger.perform(&request, || match inner.take() {
+            Some(inner) => inner.into_open(),
+            None => Err(io::ErrorKind::Interrupted.into()),
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -401,8 +434,8 @@ impl LockFile for InjectingLockFile {
         self.ledger.perform(&self.request(OperationKind::TryLock), || self.inner.try_lock(sharing))
     }
 
-    fn metadata(&self) -> io::Result<Metadata> {
-        self.ledger.perform(&self.request(OperationKind::LockMetadata), || self.inner.metadata())
+    fn identity(&self) -> FileIdentity {
+        self.inner.identity()
     }
 
     fn contents(&self, limit: u64) -> io::Result<Vec<u8>> {

@@ -61,8 +61,6 @@ kinds! {
     LookLock = "look_lock",
     /// Trying to take a lock.
     TryLock = "try_lock",
-    /// Looking at an open lock file.
-    LockMetadata = "stat_lock",
     /// Reading an open lock file.
     LockContents = "read_lock",
     /// Replacing an open lock file's content in place.
@@ -99,7 +97,6 @@ impl OperationKind {
             | OperationKind::Watch
             | OperationKind::LookLock
             | OperationKind::TryLock
-            | OperationKind::LockMetadata
             | OperationKind::LockContents => false,
         }
     }
@@ -132,8 +129,7 @@ impl OperationKind {
             | OperationKind::Names
             | OperationKind::Rename
             | OperationKind::Exchange
-            | OperationKind::Remove
-            | OperationKind::LockMetadata => false,
+            | OperationKind::Remove => false,
         }
     }
 }

@@ -1,0 +1,84 @@
+'use strict'
+/** Reading every record below a directory (HS-92). */
+
+const args = require('./arguments.js')
+const { Queue, perform, refuseAborted } = require('./calls.js')
+const { callSync, native } = require('./native.js')
+const { entriesOf } = require('./states.js')
+
+const BOUNDS = ['maxDepth', 'maxRecords', 'maxDirectories']
+
+/** How far a fleet is looked for, as the native side takes it. */
+function boundsOf(options) {
+  const bounds = {}
+  for (const name of BOUNDS) {
+    const given = options[name]
+    if (given === undefined || given === null) continue
+    if (!Number.isInteger(given) || given < 0 || given > 0xffff_ffff) throw args.wrong(name, 'not a count')
+    bounds[name] = given
+  }
+  return bounds
+}
+
+/** Whether the leases are asked for. */
+function asksLeases(probe) {
+  if (probe === undefined || probe === null) return false
+  if (probe === 'lease') return true
+  throw args.wrong('probe', 'a fleet has no probe but `lease`', 'probe')
+}
+
+function viewOf({ entries, validUntilMs, leftOut }) {
+  return { entries: entriesOf(entries), leftOut, validUntilMs }
+}
+
+class FleetCalls {
+  #native
+  #context
+  #queue = new Queue()
+
+  constructor(nativeFleet, root, context) {
+    this.#native = nativeFleet
+    this.root = root
+    this.#context = context
+  }
+
+  async read(options) {
+    const { probe, signal } = args.callOptions(options, ['probe'])
+    const lease = asksLeases(probe)
+    refuseAborted(signal)
+    const { host, set } = this.#context
+    const start = (wait) => this.#native.readAsync(lease, wait)
+    return viewOf(await perform({ wait: args.beginWait(host, set), signal, queue: this.#queue, start }))
+  }
+
+  readSync(options) {
+    const { probe, signal } = args.callOptions(options, ['probe'])
+    const lease = asksLeases(probe)
+    refuseAborted(signal)
+    return viewOf(callSync(() => this.#native.readSync(lease)))
+  }
+
+  /** Takes its place among the reads that were begun before it. */
+  forget() {
+    this.#queue.afterwards(() => callSync(() => this.#native.forget()))
+  }
+}
+
+function openFleet(root, options, others = []) {
+  const { host, set } = args.openOptions(options, [...BOUNDS, ...others])
+  const where = host.absolute(args.path('root', root))
+  const bounds = boundsOf(options ?? {})
+  return new FleetCalls(callSync(() => native.NativeFleet.open(host, where, bounds, set)), where, { host, set })
+}
+
+async function readFleet(root, options) {
+  const { probe, signal } = options ?? {}
+  return openFleet(root, options, ['probe', 'signal']).read({ probe, signal })
+}
+
+function readFleetSync(root, options) {
+  const { probe, signal } = options ?? {}
+  return openFleet(root, options, ['probe', 'signal']).readSync({ probe, signal })
+}
+
+module.exports = { BOUNDS, asksLeases, boundsOf, openFleet, readFleet, readFleetSync }

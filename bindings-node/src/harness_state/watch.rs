@@ -1,0 +1,302 @@
+//! A watch for JavaScript: an object that rings, and is then asked what there is.
+//!
+//! The thread calls no JavaScript. It rings: the engine calls the function that was handed over, with nothing, on
+//! JavaScript's own thread, and that function takes what was told by an ordinary call.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gallivant_core::harness_state::{Change, Watch, WatchOptions, WatchProbe};
+use gallivant_core::{Code, Error, Result};
+use napi::bindgen_prelude::{BigInt, Unknown};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Env, Status, sys};
+use napi_derive::napi;
+
+use super::fleet::{BoundParts, fleet_probe};
+use super::follower::{AskedProbe, Desk, Follower, Told};
+use super::parts::RecordParts;
+use super::reader::{ProbeParts, liveness, own_probe};
+use super::sheet::{LeftOutParts, Sheet, SheetParts, lent};
+use crate::answer::Answer;
+use crate::barrier;
+use crate::error::ErrorParts;
+use crate::host::NativeHost;
+use crate::options::{OptionParts, options, unsigned};
+
+/// What rings. While it is referenced it keeps the environment's loop alive.
+type Bell = ThreadsafeFunction<(), Unknown<'static>, (), Status, false>;
+
+/// How a watch notices and tells; what is left out has the core's default.
+#[napi(object, object_to_js = false)]
+#[derive(Debug, Default)]
+pub struct WatchParts {
+    /// Milliseconds.
+    pub poll_interval_ms: Option<BigInt>,
+    /// Milliseconds.
+    pub probe_interval_ms: Option<BigInt>,
+    /// Milliseconds.
+    pub settle_ms: Option<BigInt>,
+}
+
+/// What changed.
+#[napi(object, object_from_js = false)]
+pub struct ChangeParts {
+    /// The seats of which something else is to be concluded.
+    pub seats: SheetParts,
+    /// What a walk did not look at.
+    pub left_out: LeftOutParts,
+    /// How changes are noticed.
+    pub noticing: &'static str,
+}
+
+/// A question to a probe that is a function.
+#[napi(object, object_from_js = false)]
+#[derive(Debug)]
+pub struct AskedParts {
+    /// The question's number, for the answer.
+    pub number: u32,
+    /// The record whose session is asked for.
+    pub record: RecordParts,
+}
+
+/// One thing that was told: exactly one member tells it.
+#[napi(object, object_from_js = false)]
+#[derive(Default)]
+pub struct ToldParts {
+    /// A change that was wanted.
+    pub change: Option<ChangeParts>,
+    /// A question.
+    pub asked: Option<AskedParts>,
+    /// The watch has come to its end by this.
+    pub error: Option<ErrorParts>,
+    /// The thread is over and can be joined.
+    pub is_over: bool,
+}
+
+/// An open watch. It ends by `close`, and is gone after `join`; the end of the environment does both.
+#[napi]
+pub struct NativeWatch {
+    follower: Arc<Follower>,
+    bell: RefCell<Option<Arc<Bell>>>,
+    clean_up: Cell<Option<CleanUp>>,
+}
+
+#[napi]
+impl NativeWatch {
+    /// Watches one agent's record. A probe that is a function `asks`: questions are told, and answered by `answer`.
+    #[napi(catch_unwind)]
+    pub fn record(
+        env: Env,
+        host: &NativeHost,
+        path: String,
+        probe: ProbeParts,
+        asks: bool,
+        watch: WatchParts,
+        set: OptionParts,
+        ring: Bell,
+    ) -> Answer<NativeWatch> {
+        Answer::of(|| {
+            let (watch, options, host) = (watch_options(&watch)?, options(&set)?, host.host.clone());
+            let desk = Arc::new(Desk::default());
+            let probe = if asks {
+                let budget = options.probe_budget;
+                WatchProbe::Own(Arc::new(AskedProbe { desk: Arc::clone(&desk), budget }))
+            } else if probe.lease {
+                WatchProbe::Lease
+            } else {
+                own_probe(probe, &host)?.map_or(WatchProbe::None, WatchProbe::Own)
+            };
+            let open = move || Watch::record(path, probe, &watch, &options, &host);
+            NativeWatch::begin(env, desk, ring, open)
+        })
+    }
+
+    /// Watches every record below a directory.
+    #[napi(catch_unwind)]
+    pub fn fleet(
+        env: Env,
+        host: &NativeHost,
+        root: String,
+        bounds: BoundParts,
+        lease: bool,
+        watch: WatchParts,
+        set: OptionParts,
+        ring: Bell,
+    ) -> Answer<NativeWatch> {
+        Answer::of(|| {
+            let (watch, options, host) = (watch_options(&watch)?, options(&set)?, host.host.clone());
+            let open =
+                move || Watch::fleet(root, &bounds.into(), fleet_probe(lease), &watch, &options, &host);
+            NativeWatch::begin(env, Arc::new(Desk::default()), ring, open)
+        })
+    }
+
+    /// Wants one more change.
+    #[napi(catch_unwind)]
+    pub fn want(&self) {
+        self.follower.want();
+    }
+
+    /// The next of what was told; null where there is nothing.
+    #[napi(catch_unwind)]
+    pub fn take(&self) -> Answer<Option<ToldParts>> {
+        Answer::of(|| Ok(self.follower.take().map(ToldParts::from)))
+    }
+
+    /// What the probe has answered to the question of this number.
+    #[napi(catch_unwind)]
+    pub fn answer(&self, number: u32, answer: String) -> Answer<bool> {
+        Answer::of(|| {
+            self.follower.answer(number, liveness(&answer)?);
+            Ok(true)
+        })
+    }
+
+    /// Lets the watch keep the environment's loop alive, or not.
+    #[napi(catch_unwind)]
+    pub fn keep_alive(&self, env: Env, keeps: bool) {
+        if let Some(bell) = &*self.bell.borrow() {
+            let (env, bell) = (env.raw(), bell.raw());
+            // SAFETY: the environment is the one that this call was made with, on its own thread, and it made the
+            // function, which is released only when `bell` is dropped.
+            let _ = unsafe {
+                match keeps {
+                    true => sys::napi_ref_threadsafe_function(env, bell),
+                    false => sys::napi_unref_threadsafe_function(env, bell),
+                }
+            };
+        }
+    }
+
+    /// Tells the thread to end; it says when it is over.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.follower.close();
+    }
+
+    /// Joins the thread, which has said that it is over, and lets go of everything.
+    #[napi(catch_unwind)]
+    pub fn join(&self) {
+        self.follower.join();
+        self.bell.take();
+        if let Some(clean_up) = self.clean_up.take() {
+            clean_up.remove();
+        }
+    }
+}
+
+impl NativeWatch {
+    fn begin(
+        env: Env,
+        desk: Arc<Desk>,
+        bell: Bell,
+        open: impl FnOnce() -> Result<Watch> + Send + 'static,
+    ) -> Result<Self> {
+        let bell = Arc::new(bell);
+        let ringing = Arc::clone(&bell);
+        let ring = move || {
+            // It is refused only where the environment is at its end; then nobody listens any more.
+            let _ = ringing.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        };
+        let follower = Arc::new(Follower::begin(desk, ring, open)?);
+        let watch = NativeWatch { follower, bell: RefCell::new(Some(bell)), clean_up: Cell::new(None) };
+        watch.clean_up.set(Some(CleanUp::register(&env, &watch.follower)?));
+        Ok(watch)
+    }
+}
+
+/// JavaScript keeps an open watch, so this is the end of the environment, or of a watch that could not be registered
+/// there.
+impl Drop for NativeWatch {
+    fn drop(&mut self) {
+        self.follower.close();
+    }
+}
+
+impl From<Told> for ToldParts {
+    fn from(told: Told) -> Self {
+        let mut parts = ToldParts::default();
+        match told {
+            Told::Change(change) => parts.change = Some(change.into()),
+            Told::Asked { number, record } => {
+                parts.asked = Some(AskedParts { number, record: RecordParts::from(&*record) });
+            }
+            Told::Failed(error) => parts.error = Some(ErrorParts::from(&error)),
+            Told::Over => parts.is_over = true,
+        }
+        parts
+    }
+}
+
+impl From<Change> for ChangeParts {
+    fn from(change: Change) -> Self {
+        let mut sheet = Sheet::default();
+        for seat in &change.seats {
+            sheet.push(&seat.path, seat.derived.as_ref().map(lent));
+        }
+        ChangeParts {
+            seats: sheet.into(),
+            left_out: change.left_out.into(),
+            noticing: change.noticing.word(),
+        }
+    }
+}
+
+fn watch_options(parts: &WatchParts) -> Result<WatchOptions> {
+    let defaults = WatchOptions::default();
+    let length = |name, given: &Option<BigInt>, default| match given {
+        Some(given) => Ok(Duration::from_millis(unsigned(name, given)?)),
+        None => Ok(default),
+    };
+    Ok(WatchOptions {
+        poll_interval: length("pollIntervalMs", &parts.poll_interval_ms, defaults.poll_interval)?,
+        probe_interval: length("probeIntervalMs", &parts.probe_interval_ms, defaults.probe_interval)?,
+        settle: length("settleMs", &parts.settle_ms, defaults.settle)?,
+    })
+}
+
+/// Ends the thread when the environment ends. The newest hook runs first, and the bell was made before this one, so that
+/// the thread is gone before what it rings is.
+#[derive(Clone, Copy, Debug)]
+struct CleanUp {
+    env: sys::napi_env,
+    follower: *mut Arc<Follower>,
+}
+
+impl CleanUp {
+    fn register(env: &Env, follower: &Arc<Follower>) -> Result<Self> {
+        let (env, follower) = (env.raw(), Box::into_raw(Box::new(Arc::clone(follower))));
+        // SAFETY: the environment is the one that the present call was made with, on its own thread; the pointer is
+        // given up by whoever runs or removes the hook, which is one of the two.
+        let status = unsafe { sys::napi_add_env_cleanup_hook(env, Some(clean_up), follower.cast()) };
+        if status != sys::Status::napi_ok {
+            // SAFETY: no hook was added that could own the pointer.
+            drop(unsafe { Box::from_raw(follower) });
+            return Err(Error::new(Code::Internal, "no clean-up hook can be added"));
+        }
+        Ok(CleanUp { env, follower })
+    }
+
+    /// For a watch whose thread is gone already.
+    fn remove(self) {
+        // SAFETY: it was added with this very function and pointer in this environment, which has not run it, because
+        // it calls JavaScript still; then nothing but this owns the pointer any more.
+        unsafe {
+            sys::napi_remove_env_cleanup_hook(self.env, Some(clean_up), self.follower.cast());
+            drop(Box::from_raw(self.follower));
+        }
+    }
+}
+
+unsafe extern "C" fn clean_up(follower: *mut c_void) {
+    // SAFETY: the hook is called at most once, with the pointer that `register` made, and was not removed.
+    let follower = unsafe { Box::from_raw(follower.cast::<Arc<Follower>>()) };
+    let _ = barrier::run(|| {
+        follower.close();
+        follower.join();
+        Ok(())
+    });
+}

@@ -1,0 +1,69 @@
+"""Calls of the core on a thread of a pool, awaited: what everything in `gallivant.aio` stands on."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import functools
+import os
+
+from ._native import Cancel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+# Enough for a lock wait in each of a fleet's seats; a pool of our own, so that such waits never keep the loop's
+# default pool from its work.
+_MOST_THREADS = 32
+_pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+
+async def offload(function: Callable[..., T], *args: object, **kwargs: object) -> T:
+    """Calls `function` on a thread. Cancelled, it ends the call's wait, and passes the cancellation on once the call is
+    over.
+    """
+    cancel = Cancel()
+    call = functools.partial(cancel.run, function, *args, **kwargs)
+    running: concurrent.futures.Future[T] = _executor().submit(contextvars.copy_context().run, call)
+    awaited = asyncio.wrap_future(running)
+    try:
+        # Cancelling this leaves the future alone.
+        await asyncio.wait((awaited,))
+    except asyncio.CancelledError:
+        cancel.set()
+        if not running.cancel():
+            await _over(awaited)
+        raise
+    return awaited.result()
+
+
+async def _over(awaited: asyncio.Future[T]) -> None:
+    """Waits until a call is over, whatever it comes to and however often the task is cancelled meanwhile."""
+    while not awaited.done():
+        try:
+            await asyncio.wait((awaited,))
+        except asyncio.CancelledError:
+            continue
+    if not awaited.cancelled():
+        awaited.exception()
+
+
+def _executor() -> concurrent.futures.ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = concurrent.futures.ThreadPoolExecutor(_MOST_THREADS, "gallivant")
+    return _pool
+
+
+def _forget_pool() -> None:
+    """A child has none of its parent's threads."""
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget_pool)

@@ -1,0 +1,392 @@
+//! `gallivant.Watch`.
+//!
+//! A wait runs without the interpreter, in slices on the main thread so that signal handlers run, and in one piece on any
+//! other: there nothing but a change, a cancellation and closing end it, and all three wake it.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
+
+use gallivant_core::harness_state::{self as core, WatchOptions, WatchWaker};
+use gallivant_core::{Code, Error, Host, Result};
+use pyo3::prelude::*;
+
+use super::change::Change;
+use super::fleet::bounds_of;
+use super::options::{Options, options_of};
+use super::probe::{fleet_probe_of, watch_probe_of};
+use crate::argument::{Given, taken};
+use crate::host::host_of;
+use crate::testing::TestHost;
+use crate::{call, error};
+
+/// How long the main thread waits without asking for signals. One that arrives while it sleeps ends the sleep; this is
+/// for one that arrives just before, or in another thread.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Tells what changes, as soon as it has. Made by `Watch.record` and `Watch.fleet`.
+///
+///     with gallivant.Watch.fleet("/srv/agents") as watch:
+///         for change in watch:
+///             for seat in change.seats:
+///                 print(seat.path, seat.state)
+///
+/// The first change tells what is there now, a fleet without entries too; every later one each seat of which something
+/// else is to be concluded than was told last, within 50 ms where the system notifies, and at the `valid_until_ms` of a
+/// state. A burst is told once.
+///
+/// It has no thread, and one thread at a time uses it. Closing it, or letting go of it, leaves no descriptor. In a forked
+/// child it is dead: using it there is `HarnessStateInputError` with reason `forked`, closing it does nothing.
+#[pyclass(frozen, module = "gallivant")]
+#[derive(Debug)]
+pub(crate) struct Watch {
+    path: PathBuf,
+    host: Host,
+    pid: u32,
+    slot: Mutex<Slot>,
+    /// Whether a call uses it. The mutex alone would not do: between two slices nobody holds it.
+    in_use: AtomicBool,
+    is_closed: AtomicBool,
+    waker: WatchWaker,
+    descriptor: Option<RawFd>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// None once it is closed.
+    watch: Option<core::Watch>,
+    /// A change that could not be handed out, because something was raised meanwhile.
+    kept: Option<core::Change>,
+}
+
+/// How a wait ended.
+enum Ended {
+    Changed(core::Change),
+    TimedOut,
+    Closed,
+}
+
+#[pymethods]
+impl Watch {
+    /// Watches one agent's record, by its directory or by the record's own path, which need not exist yet.
+    ///
+    /// `probe` is as for `Reader.read`. The release of a lease is told at once. Any other probe is asked at each sign of a
+    /// change and every `probe_interval_ms` (1000); a function is called in the thread that waits. Where the system does
+    /// not notify, the watch looks every `poll_interval_ms` (1000). `settle_ms` (5) is how long it waits after the first
+    /// sign of a change for more of them.
+    ///
+    /// Raises `HarnessStateInputError` with reason `path` for the empty path, with reason `probe` for what is no probe;
+    /// `HarnessStateIoError` where there is no descriptor left to wait on.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path, *,
+        probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None,
+        poll_interval_ms=None, probe_interval_ms=None, settle_ms=None, options=None, host=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn record(
+        py: Python<'_>,
+        path: Given<PathBuf>,
+        probe: Option<&Bound<'_, PyAny>>,
+        poll_interval_ms: Option<Given<u64>>,
+        probe_interval_ms: Option<Given<u64>>,
+        settle_ms: Option<Given<u64>>,
+        options: Option<&Bound<'_, Options>>,
+        host: Option<&Bound<'_, TestHost>>,
+    ) -> PyResult<Self> {
+        let (options, host) = (options_of(options), host_of(host));
+        let watch = timing_of(poll_interval_ms, probe_interval_ms, settle_ms);
+        let reader = call::infallible(py, || core::Reader::open(&path.0, &options, &host))?;
+        let probe = watch_probe_of(probe, &reader, &host)?;
+        let open = || core::Watch::record(&path.0, probe, &watch, &options, &host);
+        let watch = call::fallible(py, open)?;
+        Ok(Watch::of(watch, path.0, host))
+    }
+
+    /// Watches every record below a directory, which need not exist yet. The bounds are those of `Fleet`; the release of a
+    /// lease is told with `probe='lease'`. It takes one kernel watch for each directory below the root: a root should hold
+    /// agents and not their workspaces. The rest is as for `Watch.record`.
+    #[staticmethod]
+    #[pyo3(signature = (
+        root, *, max_depth=None, max_records=None, max_directories=None, probe: "str | None" = None,
+        poll_interval_ms=None, probe_interval_ms=None, settle_ms=None, options=None, host=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn fleet(
+        py: Python<'_>,
+        root: Given<PathBuf>,
+        max_depth: Option<Given<u32>>,
+        max_records: Option<Given<usize>>,
+        max_directories: Option<Given<usize>>,
+        probe: Option<&Bound<'_, PyAny>>,
+        poll_interval_ms: Option<Given<u64>>,
+        probe_interval_ms: Option<Given<u64>>,
+        settle_ms: Option<Given<u64>>,
+        options: Option<&Bound<'_, Options>>,
+        host: Option<&Bound<'_, TestHost>>,
+    ) -> PyResult<Self> {
+        let bounds = bounds_of(max_depth, max_records, max_directories);
+        let (probe, options, host) = (fleet_probe_of(probe)?, options_of(options), host_of(host));
+        let watch = timing_of(poll_interval_ms, probe_interval_ms, settle_ms);
+        let open = || core::Watch::fleet(&root.0, &bounds, probe, &watch, &options, &host);
+        let watch = call::fallible(py, open)?;
+        Ok(Watch::of(watch, root.0, host))
+    }
+
+    /// Waits for the next change, for at most `timeout` seconds, without end where that is None; answers None when the time
+    /// is over. Other threads run meanwhile, and signal handlers do. Nothing that changed is lost where it raises: the next
+    /// call tells it.
+    ///
+    /// Raises what a signal handler raises, within 0.1 s; `CancelledError` when a `Cancel` ends the wait, and when another
+    /// thread closes the watch; `HarnessStateInputError` with reason `closed` once it is closed; `HandleBusyError` while
+    /// another call uses it; `HarnessStateIoError` where the system cannot wait.
+    #[pyo3(signature = (timeout=None))]
+    fn next(&self, py: Python<'_>, timeout: Option<Given<f64>>) -> PyResult<Option<Change>> {
+        let longest = taken(timeout).map(|seconds| length_of(py, seconds)).transpose()?.flatten();
+        self.refuse_closed(py)?;
+        match self.wait(py, longest)? {
+            Ended::Changed(change) => Change::of(py, change).map(Some),
+            Ended::TimedOut => Ok(None),
+            Ended::Closed => Err(error::raise(py, &Error::new(Code::Cancelled, "the watch was closed"))),
+        }
+    }
+
+    /// What has changed, without waiting; None where nothing is to be told yet. For event loops: call it once at first and
+    /// then whenever the descriptor is readable, which it is no longer afterwards. Raises as `next`.
+    fn poll(&self, py: Python<'_>) -> PyResult<Option<Change>> {
+        self.next(py, Some(Given(0.0)))
+    }
+
+    /// The descriptor that becomes readable when `poll` should be called, for `select` and its like; None on platforms
+    /// without one, where only `next` waits. It is the watch's own: do not read from it or close it.
+    ///
+    /// Raises `HarnessStateInputError` with reason `closed` or `forked`.
+    #[getter]
+    fn descriptor(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
+        self.refuse_closed(py)?;
+        self.refuse_forked(py)?;
+        Ok(self.descriptor)
+    }
+
+    /// The descriptor, so that a selector takes the watch itself. Raises as `descriptor`; `HarnessStateInputError` with
+    /// reason `no-descriptor` where there is none.
+    fn fileno(&self, py: Python<'_>) -> PyResult<RawFd> {
+        let message = "the platform has no descriptor to poll for changes";
+        self.descriptor(py)?.ok_or_else(|| input(py, message, "no-descriptor"))
+    }
+
+    /// Closes every descriptor. A wait in another thread ends, and closes them when it has.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.waker.wake();
+        call::infallible(py, || self.let_go())
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
+    }
+
+    /// The path that is watched, as it was given.
+    #[getter]
+    fn path(&self) -> std::ffi::OsString {
+        self.path.as_os_str().to_owned()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// As `next` without a time limit; closing the watch ends the iteration.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
+        loop {
+            match self.wait(py, None)? {
+                Ended::Changed(change) => return Change::of(py, change).map(Some),
+                Ended::Closed => return Ok(None),
+                Ended::TimedOut => {}
+            }
+        }
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (exception_type, exception, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        exception_type: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let _ = (exception_type, exception, traceback);
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.closed() { "True" } else { "False" };
+        format!("<gallivant.Watch path={:?} closed={closed}>", self.path)
+    }
+}
+
+impl Watch {
+    fn of(watch: core::Watch, path: PathBuf, host: Host) -> Self {
+        let (waker, descriptor) = (watch.waker(), watch.descriptor().map(|fd| fd.as_raw_fd()));
+        Watch {
+            path,
+            pid: host.processes.own_pid(),
+            host,
+            slot: Mutex::new(Slot { watch: Some(watch), kept: None }),
+            in_use: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            waker,
+            descriptor,
+        }
+    }
+
+    fn wait(&self, py: Python<'_>, longest: Option<Duration>) -> PyResult<Ended> {
+        self.refuse_forked(py)?;
+        call::refuse_cancelled(py)?;
+        let Some(_using) = Using::begin(self) else {
+            if self.closed() {
+                return Ok(Ended::Closed);
+            }
+            let message = "another call waits with this watch, or closes it";
+            return Err(error::raise(py, &Error::new(Code::HandleBusy, message)));
+        };
+        let waits = longest != Some(Duration::ZERO);
+        let slice = if waits && is_main_thread(py)? { SLICE } else { Duration::MAX };
+        let clock = &self.host.clock;
+        let deadline = longest.map(|longest| clock.awake().saturating_add(longest));
+        let _ringing = call::ringing(&self.waker);
+        loop {
+            if self.closed() {
+                return Ok(Ended::Closed);
+            }
+            let left = deadline.map(|deadline| deadline.saturating_sub(clock.awake()));
+            let turn = left.unwrap_or(Duration::MAX).min(slice);
+            let turn = (turn < Duration::MAX).then_some(turn);
+            match call::infallible(py, || self.turn(turn))? {
+                Ok(true) => {
+                    let kept = self.slot().kept.take();
+                    return Ok(kept.map_or(Ended::TimedOut, Ended::Changed));
+                }
+                Ok(false) if left.is_some_and(|left| left <= slice) => return Ok(Ended::TimedOut),
+                Ok(false) => {}
+                // Woken to close, by a cancel, or by one that had been set when the wait before this one was over.
+                Err(woken) if woken.code() == Code::Cancelled => {
+                    if call::is_set() && !self.closed() {
+                        return Err(error::raise(py, &woken));
+                    }
+                }
+                Err(failed) => return Err(error::raise(py, &failed)),
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// One slice of a wait. Whether there is a change, which is kept until it can be handed out.
+    fn turn(&self, longest: Option<Duration>) -> Result<bool> {
+        let mut slot = self.slot();
+        if slot.kept.is_none() {
+            let Some(watch) = &mut slot.watch else { return Ok(false) };
+            slot.kept = watch.next(longest)?;
+        }
+        Ok(slot.kept.is_some())
+    }
+
+    /// Only whoever uses the watch, and whoever closes one that nobody uses, takes it: nobody waits here.
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes what is to be closed, where no call uses it. Whichever comes last of closing and the end of a call does.
+    fn let_go(&self) {
+        if self.closed() && !self.is_forked() && !self.in_use.swap(true, Ordering::SeqCst) {
+            self.slot().watch = None;
+            self.in_use.store(false, Ordering::SeqCst);
+        }
+    }
+
+    fn is_forked(&self) -> bool {
+        self.host.processes.own_pid() != self.pid
+    }
+
+    fn refuse_forked(&self, py: Python<'_>) -> PyResult<()> {
+        let message = "the watch was opened before a fork and belongs to the parent";
+        if self.is_forked() { Err(input(py, message, "forked")) } else { Ok(()) }
+    }
+
+    fn refuse_closed(&self, py: Python<'_>) -> PyResult<()> {
+        if self.closed() { Err(input(py, "the watch is closed", "closed")) } else { Ok(()) }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Nobody uses what is dropped, but for a thread of the parent's that did at the moment of a fork: what that was
+        // changing can neither be used nor be dropped.
+        if matches!(self.slot.try_lock(), Err(TryLockError::WouldBlock)) {
+            let slot = self.slot.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(slot.watch.take());
+            std::mem::forget(slot.kept.take());
+        }
+    }
+}
+
+/// A call that uses a watch.
+struct Using<'a>(&'a Watch);
+
+impl<'a> Using<'a> {
+    fn begin(watch: &'a Watch) -> Option<Self> {
+        (!watch.in_use.swap(true, Ordering::SeqCst)).then_some(Using(watch))
+    }
+}
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        self.0.in_use.store(false, Ordering::SeqCst);
+        self.0.let_go();
+    }
+}
+
+fn timing_of(
+    poll_interval_ms: Option<Given<u64>>,
+    probe_interval_ms: Option<Given<u64>>,
+    settle_ms: Option<Given<u64>>,
+) -> WatchOptions {
+    let default = WatchOptions::default();
+    let of = |given, default| taken(given).map_or(default, Duration::from_millis);
+    WatchOptions {
+        poll_interval: of(poll_interval_ms, default.poll_interval),
+        probe_interval: of(probe_interval_ms, default.probe_interval),
+        settle: of(settle_ms, default.settle),
+    }
+}
+
+/// A number of seconds as Python's own waits take them; none where it is longer than any clock runs.
+///
+/// # Errors
+/// `GALLIVANT_INPUT` with reason `out-of-range` for what is no number.
+fn length_of(py: Python<'_>, seconds: f64) -> PyResult<Option<Duration>> {
+    if seconds.is_nan() {
+        let message = "a time is no number, argument=`timeout`";
+        return Err(error::raise(py, &Error::new(Code::Input, message).with_reason("out-of-range")));
+    }
+    Ok(Duration::try_from_secs_f64(seconds.max(0.0)).ok())
+}
+
+/// Whether this is the thread in which signal handlers run.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    let main = threading.call_method0("main_thread")?.getattr("ident")?;
+    main.eq(threading.call_method0("get_ident")?)
+}
+
+fn input(py: Python<'_>, message: &str, reason: &'static str) -> PyErr {
+    error::raise(py, &Error::new(Code::HarnessStateInput, message).with_reason(reason))
+}
