@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use gallivant_core::Host;
 use gallivant_core::harness_state::{
-    Fleet, FleetOptions, FleetProbe, Heartbeat, Observation, Options, Outcome, Reader, State, Writer, claim,
+    Fleet, FleetOptions, FleetProbe, Heartbeat, Observation, Options, Outcome, ReadBuffer, Reader, State,
+    Writer, claim,
 };
 use gallivant_core::testing::{InjectingFileSystem, OperationKind};
 
@@ -112,7 +113,8 @@ fn heartbeat(directory: &str, host: &Host) -> Result<Operation, Failure> {
 
 fn read(directory: &str, host: &Host) -> Operation {
     let reader = Reader::open(directory, &Options::default(), host);
-    Box::new(move || match reader.read(None) {
+    let mut buffer = ReadBuffer::default();
+    Box::new(move || match reader.read_into(None, &mut buffer) {
         Some(derived) if derived.state == State::Active => Ok(()),
         other => Err(format!("{other:?}").into()),
     })

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use gallivant_core::Host;
 use gallivant_core::harness_state::adapters::{Child, ChildStep, Harness};
 use gallivant_core::harness_state::{
     Claimant, Derived, Evidence, HookOutcome, HookReport, NewSession, Observation, Options, Outcome, Reader,
@@ -10,7 +11,6 @@ use gallivant_core::harness_state::{
 };
 use gallivant_core::process::ProcessFact;
 use gallivant_core::testing::{OperationKind, Point, Simulation, simulated_host};
-use gallivant_core::Host;
 
 use crate::support::{Seat, active, idle, line, observe};
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gallivant_core::harness_state::{
-    Claimant, Heartbeat, Observation, Options, Outcome, Reader, State, Writer, claim,
+    Claimant, Heartbeat, Observation, Options, Outcome, ReadBuffer, Reader, State, Writer, claim,
 };
 use gallivant_core::{Error, Host};
 
@@ -30,9 +30,11 @@ fn main() -> Result<(), Error> {
             }
         }
         "transition" => {
-            for _ in 0..count {
-                writer.interrupt();
-                assert_eq!(writer.observe(&active)?.outcome, Outcome::Landed);
+            // Whatever a run before this one left there.
+            writer.interrupt();
+            for index in 0..count {
+                let seen = if index % 2 == 0 { &Observation::new(State::Idle) } else { &active };
+                assert_eq!(writer.observe(seen)?.outcome, Outcome::Landed);
             }
         }
         "heartbeat" => {
@@ -42,8 +44,12 @@ fn main() -> Result<(), Error> {
         }
         "read" => {
             let reader = Reader::open(directory, &options, &host);
+            let mut buffer = ReadBuffer::default();
             for _ in 0..count {
-                assert_eq!(reader.read(None).map(|derived| derived.state), Some(State::Active));
+                assert_eq!(
+                    reader.read_into(None, &mut buffer).map(|derived| derived.state),
+                    Some(State::Active)
+                );
             }
         }
         "claim" => {
