@@ -100,34 +100,43 @@ class Process:
         self.begin(count)
         return self.finish()[0]
 
-    @property
-    def pid(self):
-        return self._process.pid
+    def processor_ns(self):
+        """How long its main thread has had a processor, in ns; 0 where the system does not say."""
+        try:
+            with open(f"/proc/{self._process.pid}/schedstat", encoding="ascii") as stat:
+                return int(stat.read().split()[0])
+        except OSError:
+            return 0
 
 
 def take_turns(floors, rows, count, rounds):
-    """The median ratio of the rows to the floors, and each side's median time of an operation in ns.
+    """The median ratio of the rows to the floors, the same of processor time alone, and each side's median time in ns.
 
     `floors` and `rows` are lists of processes that work at the same time: one each, or several that contend. The first
     round warms up and does not count. Within a round the floor runs before and after the row, so that a machine that
-    becomes slower or faster does not count for one side.
+    becomes slower or faster does not count for one side. The ratio of processor time is none where nobody tells it.
     """
 
     def batch(processes):
+        had = sum(process.processor_ns() for process in processes)
         started = time.perf_counter_ns()
         for process in processes:
             process.begin(count)
         own = [process.finish()[0] for process in processes]
         # One process measures itself; of several the whole counts.
         took = own[0] if len(own) == 1 else time.perf_counter_ns() - started
-        return took / (count * len(processes))
+        busy = sum(process.processor_ns() for process in processes) - had
+        return took / (count * len(processes)), busy
 
-    ratios, bare, full = [], [], []
+    ratios, busy, bare, full = [], [], [], []
     for index in range(rounds + 1):
-        before, row, after = batch(floors), batch(rows), batch(floors)
+        (before, busy_before), (row, busy_row), (after, busy_after) = batch(floors), batch(rows), batch(floors)
         floor = (before + after) / 2
         if index > 0:
             ratios.append(row / floor)
             bare.append(floor)
             full.append(row)
-    return statistics.median(ratios), statistics.median(bare), statistics.median(full)
+            if busy_before + busy_after > 0:
+                busy.append(busy_row * 2 / (busy_before + busy_after))
+    processor = statistics.median(busy) if busy else None
+    return statistics.median(ratios), processor, statistics.median(bare), statistics.median(full)

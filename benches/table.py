@@ -1,17 +1,18 @@
 """The operations, their floors and bars, and how a line of the table is printed.
 
-A result is a plain dict: row, language, where, bar, ratio, floor_us, row_us, calls, verdict, note.
+A result is a plain dict: row, language, where, bar, ratio, cpu_ratio, floor_us, row_us, calls, verdict, notes.
 """
 
 import json
 import os
 import subprocess
 import tempfile
+import time
 
 import counting
 from processes import LANGUAGES, Missing, Process, take_turns
 
-HEADING = f"{'operation':16} {'language':8} {'where':6} {'bar':>6} {'ratio':>7} {'floor':>10} {'row':>10}  {'calls':>6}  verdict"
+HEADING = f"{'operation':16} {'language':8} {'where':6} {'bar':>6} {'ratio':>7} {'cpu':>6} {'floor':>10} {'row':>10}  {'calls':>6}  verdict"
 
 
 def line(result):
@@ -19,15 +20,16 @@ def line(result):
         return f"{result['row']:16} {result['language']:8} {result['where']:6} left out: {result['skipped']}"
     bar = "" if result["bar"] is None else f"{result['bar']:.2f}"
     ratio = "" if result["ratio"] is None else f"{result['ratio']:.2f}"
+    processor = "" if result["cpu_ratio"] is None else f"{result['cpu_ratio']:.2f}"
     calls = "" if result["calls"] is None else f"{result['calls']:g}"
     times = [f"{result[name]:8.1f} µs" if result[name] else " " * 10 for name in ("floor_us", "row_us")]
-    head = f"{result['row']:16} {result['language']:8} {result['where']:6} {bar:>6} {ratio:>7} {times[0]:>10} {times[1]:>10}"
+    head = f"{result['row']:16} {result['language']:8} {result['where']:6} {bar:>6} {ratio:>7} {processor:>6} {times[0]:>10} {times[1]:>10}"
     notes = "".join("\n" + " " * 17 + note for note in result["notes"])
     return f"{head}  {calls:>6}  {result['verdict']}{notes}"
 
 
 def result(row, language, where, **found):
-    empty = {"bar": None, "ratio": None, "floor_us": None, "row_us": None, "calls": None, "verdict": "", "notes": []}
+    empty = {"bar": None, "ratio": None, "cpu_ratio": None, "floor_us": None, "row_us": None, "calls": None, "verdict": "", "notes": []}
     return {"row": row, "language": language, "where": where, **empty, **found}
 
 
@@ -89,11 +91,12 @@ class Operation:
             for _ in range(self.at_a_time):
                 rows.append(Process(programs, full, directories[1]))
                 floors.append(Process(programs, bare, directories[0]))
-            ratio, floor_ns, row_ns = take_turns(floors, rows, self.count, rounds)
+            ratio, processor, floor_ns, row_ns = take_turns(floors, rows, self.count, rounds)
         finally:
             for process in [*floors, *rows]:
                 process.__exit__()
-        found = result(self.name, language, where, bar=bar, ratio=ratio, floor_us=floor_ns / 1000, row_us=row_ns / 1000)
+        found = result(self.name, language, where, bar=bar, ratio=ratio, cpu_ratio=processor,
+                       floor_us=floor_ns / 1000, row_us=row_ns / 1000)
         misses = [] if bar is None or ratio <= bar else ["time"]
         if language in ("rust", "c") and self.at_a_time == 1 and counting.has_strace():
             misses += self._count(programs, full, directories[1], found)
@@ -199,8 +202,6 @@ def transitions(directory):
 
 
 def timed(command, environment, payload):
-    import time
-
     started = time.perf_counter_ns()
     subprocess.run(command, input=payload, env=environment, check=True)
     return time.perf_counter_ns() - started
