@@ -25,6 +25,7 @@ help:
 	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch'
 	@echo 'make test        build, then run the tests of all languages'
 	@echo 'make check-all   what needs pip, npm, valgrind or the nightly: lints, stubs, types, packages, sanitizers'
+	@echo 'make bench       each operation beside its floor in C, as ratios; BENCH=--row NAME for one'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
 	@echo 'make e2e         the real harnesses, fetched with npm, offline against a fake provider; E2E="--harness codex" for one'
 	@echo 'make install     the C library, header and pkg-config file below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
@@ -65,7 +66,7 @@ test-examples:
 
 check-all: build
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked -p gallivant-core -p libgallivant -p gallivant-tests --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p gallivant-core -p libgallivant -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
 	tests/c/run.sh valgrind
@@ -74,6 +75,11 @@ check-all: build
 	bindings-node/check.sh
 	GALLIVANT_PAIRS=full python3 -m unittest discover -s tests/interop
 	@echo 'all checks passed'
+
+# Builds first: the table is of what stands here.
+bench: build
+	$(RELEASE) -p gallivant-benches
+	python3 benches/run.py $(BENCH)
 
 SECONDS_TO_RUN ?= 600
 soak: build

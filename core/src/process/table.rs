@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
+
 use super::ProcessIdentity;
 
 /// Facts about processes of this machine, as this process's pid namespace counts them.
@@ -106,7 +109,7 @@ impl ProcessTable for SystemProcessTable {
         if pid == 0 {
             return ProcessFact::Absent;
         }
-        match std::fs::read(format!("/proc/{pid}/stat")) {
+        match read_whole(&format!("/proc/{pid}/stat")) {
             Ok(stat) => parse_stat(&stat),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => absent_if_proc_is_there(pid),
             // A process that ends between open and read answers ESRCH.
@@ -124,9 +127,8 @@ impl ProcessTable for SystemProcessTable {
     fn boot(&self) -> Arc<str> {
         static KNOWN: OnceLock<Arc<str>> = OnceLock::new();
         let known = KNOWN.get_or_init(|| {
-            std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-                .map(|id| id.trim().into())
-                .unwrap_or_default()
+            let id = read_whole("/proc/sys/kernel/random/boot_id").ok();
+            id.and_then(|id| Some(std::str::from_utf8(&id).ok()?.trim().into())).unwrap_or_default()
         });
         Arc::clone(known)
     }
@@ -141,8 +143,8 @@ impl ProcessTable for SystemProcessTable {
     fn host(&self) -> Arc<str> {
         static KNOWN: OnceLock<Arc<str>> = OnceLock::new();
         let known = KNOWN.get_or_init(|| {
-            let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
-            match machine.trim() {
+            let machine = read_whole("/etc/machine-id").unwrap_or_default();
+            match std::str::from_utf8(&machine).unwrap_or_default().trim() {
                 "" => rustix::system::uname().nodename().to_string_lossy().into(),
                 id => id.into(),
             }
@@ -165,6 +167,22 @@ impl ProcessTable for SystemProcessTable {
     #[cfg(not(target_os = "linux"))]
     fn lineage(&self, _pid: u32) -> Option<Lineage> {
         None
+    }
+}
+
+/// Reads a file that the system makes up, or one that is replaced whole, in three system calls: a read that leaves room
+/// has met the end of such a file. A hook is a process of one write, which pays for all of them.
+fn read_whole(path: &str) -> std::io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
+    let mut bytes = Vec::with_capacity(1024);
+    loop {
+        let room = bytes.capacity() - bytes.len();
+        let read = retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)))?;
+        if read < room {
+            return Ok(bytes);
+        }
+        bytes.reserve(bytes.len());
     }
 }
 

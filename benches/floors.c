@@ -1,0 +1,152 @@
+/*
+ * The floors: what each operation costs where only its bare system calls are made.
+ *
+ * Written as a C programmer would who knows what is asked: everything relative to a kept directory descriptor, no
+ * stdio, no allocation, nothing decoded, nothing checked but that the call succeeded.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+#define RECORD "harness-state"
+#define LOCK ".harness-state.lock"
+#define FLOOR ".harness-state.seq"
+/* How a fleet is laid out: so many groups of so many agents each. */
+#define GROUPS 100
+#define AGENTS 100
+
+static int directory;
+static char bytes[8192];
+static size_t length;
+static unsigned staged_count;
+static char (*fleet)[sizeof "g00/a00/" RECORD];
+
+static void open_directory(const char *path)
+{
+    directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    check(directory >= 0, path);
+}
+
+static void read_name(const char *name)
+{
+    int file = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    check(file >= 0, name);
+    ssize_t got = read(file, bytes, sizeof bytes);
+    check(got > 0, "read");
+    length = (size_t)got;
+    close(file);
+}
+
+static void read_record(void)
+{
+    read_name(RECORD);
+}
+
+static void stat_record(void)
+{
+    struct stat seen;
+    check(fstatat(directory, RECORD, &seen, AT_SYMLINK_NOFOLLOW) == 0, "stat");
+}
+
+/* Writes a new file of the bytes that were read last, under a name that no other process takes. */
+static int stage(char *name, size_t room)
+{
+    snprintf(name, room, ".harness-state.tmp-%ld-%u", (long)getpid(), staged_count++);
+    int file = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    check(file >= 0, name);
+    check(write(file, bytes, length) == (ssize_t)length, "write");
+    return file;
+}
+
+static int lock(void)
+{
+    int file = openat(directory, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    check(file >= 0, LOCK);
+    check(flock(file, LOCK_EX) == 0, "flock");
+    return file;
+}
+
+static void replace_by_exchange(void)
+{
+    char name[64];
+    int locked = lock();
+    read_record();
+    close(stage(name, sizeof name));
+    check(renameat2(directory, name, directory, RECORD, RENAME_EXCHANGE) == 0, "exchange");
+    check(unlinkat(directory, name, 0) == 0, "unlink");
+    close(locked);
+}
+
+static void replace_by_rename(void)
+{
+    char name[64];
+    int locked = lock();
+    read_record();
+    close(stage(name, sizeof name));
+    check(renameat(directory, name, directory, RECORD) == 0, "rename");
+    close(locked);
+}
+
+static void replace_durably(const char *target)
+{
+    char name[64];
+    int file = stage(name, sizeof name);
+    check(fsync(file) == 0, "fsync");
+    close(file);
+    check(renameat(directory, name, directory, target) == 0, "rename");
+    check(fsync(directory) == 0, "fsync of the directory");
+}
+
+/* What a claim makes durable: the record, then the floor. */
+static void two_durable_replacements(void)
+{
+    replace_durably(RECORD);
+    replace_durably(FLOOR);
+}
+
+static void open_record(const char *path)
+{
+    open_directory(path);
+    read_record();
+}
+
+static void open_fleet(const char *path)
+{
+    open_directory(path);
+    fleet = malloc(GROUPS * AGENTS * sizeof *fleet);
+    check(fleet != NULL, "malloc");
+    for (unsigned i = 0; i < GROUPS * AGENTS; i++)
+        snprintf(fleet[i], sizeof *fleet, "g%02u/a%02u/" RECORD, (i / AGENTS) % 100, (i % AGENTS) % 100);
+}
+
+static void read_fleet(void)
+{
+    for (unsigned i = 0; i < GROUPS * AGENTS; i++)
+        read_name(fleet[i]);
+}
+
+static void stat_fleet(void)
+{
+    struct stat seen;
+    for (unsigned i = 0; i < GROUPS * AGENTS; i++)
+        check(fstatat(directory, fleet[i], &seen, AT_SYMLINK_NOFOLLOW) == 0, "stat");
+}
+
+static const struct row rows[] = {
+    { "stat", open_directory, stat_record },
+    { "exchange", open_record, replace_by_exchange },
+    { "rename", open_record, replace_by_rename },
+    { "read", open_directory, read_record },
+    { "durable", open_record, two_durable_replacements },
+    { "read-fleet", open_fleet, read_fleet },
+    { "stat-fleet", open_fleet, stat_fleet },
+};
+
+int main(int argc, char **argv)
+{
+    return serve(rows, sizeof rows / sizeof *rows, argc, argv);
+}

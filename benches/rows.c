@@ -1,0 +1,132 @@
+/*
+ * The rows of harness state over the public C library. Each is opened on a directory that `harness-state prepare` has
+ * made: claimed by the token `bench` with the sequence 1, and observed active.
+ */
+#define _GNU_SOURCE
+#include <unistd.h>
+
+#include "gallivant.h"
+#include "loop.h"
+
+static const char *path;
+static gallivant_harness_state_writer *writer;
+static gallivant_harness_state_reader *reader;
+static gallivant_harness_state_identity identity = GALLIVANT_HARNESS_STATE_IDENTITY_INIT;
+static int is_active = 1;
+
+static void must(int32_t status, gallivant_error *error)
+{
+    if (status != GALLIVANT_OK) {
+        fprintf(stderr, "%s: %s\n", gallivant_status_name(status), gallivant_error_message(error));
+        exit(1);
+    }
+}
+
+static void observe(int32_t state, int32_t expected)
+{
+    gallivant_harness_state_observation seen = GALLIVANT_HARNESS_STATE_OBSERVATION_INIT;
+    gallivant_harness_state_report report = GALLIVANT_HARNESS_STATE_REPORT_INIT;
+    gallivant_error *error = NULL;
+    seen.state = state;
+    must(gallivant_harness_state_writer_observe(writer, &seen, &report, &error), error);
+    check(report.outcome == expected, "another outcome");
+}
+
+static void open_identity(const char *directory)
+{
+    path = directory;
+    identity.agent = gallivant_str_from("host.worker");
+    identity.harness = gallivant_str_from("claude");
+    identity.token = gallivant_str_from("bench");
+    identity.pty_session = gallivant_str_from("worker");
+}
+
+static void open_writer(const char *directory)
+{
+    uint64_t sequence = 1;
+    gallivant_error *error = NULL;
+    open_identity(directory);
+    must(gallivant_harness_state_writer_open(directory, strlen(directory), &identity, &sequence, NULL, &writer, &error),
+         error);
+}
+
+static void restate(void)
+{
+    observe(GALLIVANT_STATE_ACTIVE, GALLIVANT_OUTCOME_COALESCED);
+}
+
+/* A restated observation is believed without the lock once the judged file has rested. */
+static void open_rested(const char *directory)
+{
+    open_writer(directory);
+    restate();
+    usleep(50000);
+    restate();
+}
+
+/* The first call is a transition whatever a run before this one left there. */
+static void open_interrupted(const char *directory)
+{
+    gallivant_error *error = NULL;
+    open_writer(directory);
+    must(gallivant_harness_state_writer_interrupt(writer, &error), error);
+}
+
+static void transition(void)
+{
+    is_active = !is_active;
+    observe(is_active ? GALLIVANT_STATE_ACTIVE : GALLIVANT_STATE_IDLE, GALLIVANT_OUTCOME_LANDED);
+}
+
+/* Of several processes whose turns mix, any may find its own words standing already. */
+static void contend(void)
+{
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_writer_interrupt(writer, &error), error);
+    transition();
+}
+
+static void heartbeat(void)
+{
+    gallivant_harness_state_report report = GALLIVANT_HARNESS_STATE_REPORT_INIT;
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_writer_heartbeat(writer, &report, &error), error);
+    check(report.outcome == GALLIVANT_OUTCOME_LANDED, "another outcome");
+}
+
+static void open_reader(const char *directory)
+{
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_reader_open(directory, strlen(directory), NULL, &reader, &error), error);
+}
+
+static void read_record(void)
+{
+    gallivant_harness_state_derived derived = GALLIVANT_HARNESS_STATE_DERIVED_INIT;
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_reader_read(reader, NULL, &derived, &error), error);
+    check(derived.state == GALLIVANT_STATE_ACTIVE, "another state");
+}
+
+static void claim(void)
+{
+    gallivant_harness_state_claim_result *claimed = NULL;
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_claim(path, strlen(path), &identity, NULL, &claimed, &error), error);
+    check(gallivant_harness_state_claim_result_floor_failure(claimed) == NULL, "the floor");
+    gallivant_harness_state_claim_result_free(claimed);
+}
+
+static const struct row rows[] = {
+    { "restated", open_rested, restate },
+    { "transition", open_interrupted, transition },
+    { "contended", open_writer, contend },
+    { "heartbeat", open_writer, heartbeat },
+    { "read", open_reader, read_record },
+    { "claim", open_identity, claim },
+};
+
+int main(int argc, char **argv)
+{
+    return serve(rows, sizeof rows / sizeof *rows, argc, argv);
+}

@@ -1,0 +1,63 @@
+//! A process whose system calls are counted: `counted ROW DIRECTORY COUNT` makes so many operations of one kind on a
+//! directory that stands claimed by the token `counted` with the sequence 1, and observed active.
+
+use std::time::Duration;
+
+use gallivant_core::harness_state::{
+    Claimant, Heartbeat, Observation, Options, Outcome, ReadBuffer, Reader, State, Writer, claim,
+};
+use gallivant_core::{Error, Host};
+
+/// How long a file rests before a look at it is believed, and then some.
+const REST: Duration = Duration::from_millis(50);
+
+fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [row, directory, count] = arguments.as_slice() else { panic!("counted ROW DIRECTORY COUNT") };
+    let count: u32 = count.parse().expect("a number");
+    let (options, host) = (Options::default(), Host::system());
+    let (agent, harness) = ("host.worker".to_owned(), "codex".to_owned());
+    let claimant = Claimant { agent, harness, token: "counted".to_owned() };
+    let identity = claimant.writer_identity(Some("worker".to_owned()));
+    let writer = Writer::open(directory, identity, Some(1), &options, &host)?;
+    let active = Observation::new(State::Active);
+    match row.as_str() {
+        "restated" => {
+            assert_eq!(writer.observe(&active)?.outcome, Outcome::Coalesced);
+            host.clock.sleep(REST);
+            for _ in 0..=count {
+                assert_eq!(writer.observe(&active)?.outcome, Outcome::Coalesced);
+            }
+        }
+        "transition" => {
+            // Whatever a run before this one left there.
+            writer.interrupt();
+            for index in 0..count {
+                let seen = if index % 2 == 0 { &Observation::new(State::Idle) } else { &active };
+                assert_eq!(writer.observe(seen)?.outcome, Outcome::Landed);
+            }
+        }
+        "heartbeat" => {
+            for _ in 0..count {
+                assert!(matches!(writer.heartbeat()?, Heartbeat::Landed { floor_failure: None }));
+            }
+        }
+        "read" => {
+            let reader = Reader::open(directory, &options, &host);
+            let mut buffer = ReadBuffer::default();
+            for _ in 0..count {
+                assert_eq!(
+                    reader.read_into(None, &mut buffer).map(|derived| derived.state),
+                    Some(State::Active)
+                );
+            }
+        }
+        "claim" => {
+            for _ in 0..count {
+                assert!(claim(directory, &claimant, &options, &host)?.floor_failure.is_none());
+            }
+        }
+        other => panic!("no such row: {other}"),
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! What an operation asks of the machine, counted: storage operations, system calls, allocations.
+//!
+//! Times are measured in `benches/` and are no tests: they depend on what else a machine does. Counts do not.
+#![allow(missing_docs, reason = "a test's name says what it shows")]
+#![allow(clippy::disallowed_methods, reason = "a test looks at disk and processes itself")]
+
+#[path = "../support/allocations.rs"]
+mod allocations;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod allocating;
+mod operations;
+mod system_calls;
