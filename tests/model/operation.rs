@@ -165,10 +165,11 @@ impl Dice {
     pub(crate) fn sequence(&self, length: usize) -> Vec<Operation> {
         let mut operations = Vec::with_capacity(length);
         while operations.len() < length {
-            if self.one_in(30) {
-                operations.extend(self.life());
-            } else {
-                operations.push(self.operation());
+            match self.roll(45) {
+                0 => operations.extend(self.life()),
+                1 | 2 => operations.extend(self.again()),
+                3 => operations.extend(self.virgin()),
+                _ => operations.push(self.operation()),
             }
         }
         operations.truncate(length);
@@ -186,6 +187,26 @@ impl Dice {
             hook(Event::End),
             self.operation(),
             hook(self.event()),
+        ]
+    }
+
+    /// The same thing is said twice, at a distance where one of the limits lies.
+    fn again(&self) -> Vec<Operation> {
+        let said = Said { state: self.of(&["idle", "active"]), ..Said::of("idle") };
+        let says = || Operation::Observe { who: 0, said: said.clone(), unless_ended: false };
+        let later = self.of(&[0, 20, 21, 299_999, 300_000, 300_001, 899_999, 900_000]);
+        vec![says(), says(), Operation::Advance(later), says()]
+    }
+
+    /// A writer with nothing but a token comes to a seat without a record.
+    fn virgin(&self) -> Vec<Operation> {
+        let floor = self.of(&[PlantedFloor::Nothing, PlantedFloor::Text("0"), PlantedFloor::Text("1")]);
+        let opened = Opened { adopts: false, has_pty_session: true, ..self.opened() };
+        vec![
+            Operation::PlantRecord(Planted::Nothing),
+            Operation::PlantFloor(floor),
+            Operation::Sibling { of: self.who(), opened },
+            Operation::Observe { who: 0, said: Said::of("active"), unless_ended: self.one_in(2) },
         ]
     }
 
