@@ -18,7 +18,7 @@ export RUST_BACKTRACE := 0
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
 
-.PHONY: help build demo test check-all soak install clean \
+.PHONY: help build demo test check-all soak fuzz install clean \
 	test-rust test-c test-python test-node test-interop test-examples
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make test        build, then run the tests of all languages'
 	@echo 'make check-all   what needs pip, npm, valgrind or the nightly: lints, stubs, types, packages, sanitizers'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
+	@echo 'make fuzz        fuzz each parser for SECONDS=60; needs the nightly and cargo-fuzz'
 	@echo 'make install     the C library, header and pkg-config file below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
 
 build:
@@ -77,6 +78,10 @@ check-all: build
 SECONDS_TO_RUN ?= 600
 soak: build
 	tests/soak.sh $(SECONDS_TO_RUN)
+
+SECONDS ?= 60
+fuzz:
+	fuzz/run.sh $(SECONDS)
 
 install:
 	DESTDIR='$(DESTDIR)' ffi/install.sh '$(PREFIX)'
