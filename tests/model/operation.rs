@@ -169,6 +169,7 @@ impl Dice {
                 0 => operations.extend(self.life()),
                 1 | 2 => operations.extend(self.again()),
                 3 => operations.extend(self.virgin()),
+                4 => operations.extend(self.of_another_program()),
                 _ => operations.push(self.operation()),
             }
         }
@@ -196,6 +197,26 @@ impl Dice {
         let says = || Operation::Observe { who: 0, said: said.clone(), unless_ended: false };
         let later = self.of(&[0, 20, 21, 299_999, 300_000, 300_001, 899_999, 900_000]);
         vec![says(), says(), Operation::Advance(later), says()]
+    }
+
+    /// Another program of the same session has written, in its own words.
+    fn of_another_program(&self) -> Vec<Operation> {
+        let foreign = Foreign {
+            token: Ok(0),
+            seq_above: 0,
+            state: self.of(&["idle", "child", "paused"]),
+            blocked_on: self.of(&["none", "robot"]),
+            reason: None,
+            exit: None,
+            stamp_ahead_ms: self.of(&[-400_000, -1, 30_000]),
+            has_unknown_member: self.one_in(2),
+        };
+        vec![
+            Operation::Claim { wrapperless_token: false, opened: self.opened() },
+            Operation::PlantRecord(Planted::Foreign(foreign)),
+            Operation::Heartbeat(0),
+            self.deed(),
+        ]
     }
 
     /// A writer with nothing but a token comes to a seat without a record.

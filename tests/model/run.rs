@@ -225,7 +225,7 @@ impl Both {
             }
             Operation::PlantRecord(planted) => {
                 if let Some((stands, bytes)) = what_is_planted(model, planted) {
-                    machine.plant(RECORD, bytes.as_deref(), number % 2 == 0);
+                    machine.plant(RECORD, bytes.as_deref(), number.is_multiple_of(2));
                     (model.stands, model.bytes) = (stands, bytes);
                 }
                 both("the record is damaged")
@@ -238,7 +238,7 @@ impl Both {
                         Some(model.highest().saturating_add_signed(*above).to_string().into_bytes())
                     }
                 };
-                machine.plant(FLOOR, model.floor.as_deref(), number % 2 == 0);
+                machine.plant(FLOOR, model.floor.as_deref(), number.is_multiple_of(2));
                 both("the floor is damaged")
             }
             _ => match (model.deed(operation), machine.deed(operation)) {
@@ -281,7 +281,7 @@ fn what_is_planted(model: &Model, planted: &Planted) -> Option<(Stands, Option<V
         Planted::OtherSchema { accepted } => {
             let Stands::Record(record) = &model.stands else { return None };
             let schema = if *accepted { OTHER_SCHEMA } else { "st9.harness-state.v1" };
-            of_record(Record { schema: schema.to_owned(), ..record.clone() })
+            of_record(Record { schema: schema.to_owned(), ..Record::clone(record) })
         }
         Planted::Old(ago) => {
             let (stands, bytes) = model.history.get(model.history.len().checked_sub(1 + ago)?)?;
@@ -326,5 +326,5 @@ fn what_is_planted(model: &Model, planted: &Planted) -> Option<(Stands, Option<V
 
 fn of_record(record: Record) -> (Stands, Option<Vec<u8>>) {
     let line = record.line();
-    (Stands::Record(record), Some(line))
+    (Stands::Record(Box::new(record)), Some(line))
 }

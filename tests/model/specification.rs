@@ -16,7 +16,7 @@ pub(crate) const PREFIX: &str = "claude-session-";
 pub(crate) enum Stands {
     Nothing,
     Unreadable(Numbers),
-    Record(Record),
+    Record(Box<Record>),
 }
 
 /// What a claim takes from bytes that do not decode (HS-57).
@@ -114,7 +114,7 @@ impl Model {
         if record.seq > self.floor_value().unwrap_or(0) {
             self.floor = Some(format!("{}\n", record.seq).into_bytes());
         }
-        self.stands = Stands::Record(record);
+        self.stands = Stands::Record(Box::new(record));
         self.history.push((self.stands.clone(), line.clone()));
         self.bytes = Some(line);
     }
@@ -342,7 +342,7 @@ impl Model {
         let record = match &self.stands {
             Stands::Nothing => return "skipped:absent".to_owned(),
             Stands::Unreadable(_) => return "skipped:unreadable".to_owned(),
-            Stands::Record(record) => record.clone(),
+            Stands::Record(record) => Record::clone(record),
         };
         let own = voice.sequence.unwrap_or(record.seq);
         let why = if !ACCEPTED.contains(&record.schema.as_str()) {
