@@ -170,6 +170,7 @@ impl Dice {
                 1 | 2 => operations.extend(self.again()),
                 3 => operations.extend(self.virgin()),
                 4 => operations.extend(self.of_another_program()),
+                5 => operations.extend(self.remembered()),
                 _ => operations.push(self.operation()),
             }
         }
@@ -216,6 +217,35 @@ impl Dice {
             Operation::PlantRecord(Planted::Foreign(foreign)),
             Operation::Heartbeat(0),
             self.deed(),
+        ]
+    }
+
+    /// What a writer has judged stands for a while, and then something about it changes or does not, in a record of the
+    /// same size too.
+    fn remembered(&self) -> Vec<Operation> {
+        let opened = Opened { adopts: true, has_pty_session: true, ..self.opened() };
+        let says = |who, exit| {
+            let said = Said { exit: Some(exit), ..Said::of("active") };
+            Operation::Observe { who, said, unless_ended: self.one_in(2) }
+        };
+        let (meanwhile, who) = match self.roll(9) {
+            0 => (Operation::Claim { wrapperless_token: false, opened }, 2),
+            1 => (Operation::PlantFloor(PlantedFloor::Above(1)), 1),
+            2 => (Operation::PlantFloor(PlantedFloor::Nothing), 1),
+            3 => (Operation::PlantRecord(Planted::Old(1)), 1),
+            4 => (Operation::PlantRecord(Planted::OtherSchema { accepted: false }), 1),
+            5 => (Operation::Interrupt(1), 1),
+            6 => (Operation::StepWall(self.of(&[-61_000, -59_000, 299_000, 301_000])), 1),
+            _ => (says(0, "exit 1"), 1),
+        };
+        vec![
+            Operation::Claim { wrapperless_token: false, opened },
+            Operation::Sibling { of: 0, opened },
+            says(1, "exit 0"),
+            Operation::Advance(1_000),
+            says(1, "exit 0"),
+            meanwhile,
+            says(who, "exit 0"),
         ]
     }
 
