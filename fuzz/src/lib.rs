@@ -1,12 +1,13 @@
 //! What must hold for any bytes at all, one function a parser. A property that does not hold panics.
 
+use gallivant_core::Code;
 use gallivant_core::harness_state::adapters::{Child, Event, Harness, Resolution, interpret};
 use gallivant_core::harness_state::{
-    Ask, Claimant, Observation, Options, Record, State, claim, decode, encode, encode_keeping_unknown, salvage,
+    Ask, Claimant, Observation, Options, Record, State, claim, decode, encode, encode_keeping_unknown,
+    salvage,
 };
 use gallivant_core::json::lenient::MAX_DEPTH;
 use gallivant_core::testing::simulated_host;
-use gallivant_core::Code;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 

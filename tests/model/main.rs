@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test looks at its environment itself")]
 
 mod machine;
+mod meaning;
 mod operation;
 mod reading;
 mod record;
