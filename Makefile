@@ -18,7 +18,7 @@ export RUST_BACKTRACE := 0
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
 
-.PHONY: help build demo test check-all soak e2e install clean \
+.PHONY: help build demo test check-all bench soak fuzz e2e install clean \
 	test-rust test-c test-python test-node test-interop test-examples
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench       each operation beside its floor in C, as ratios; BENCH=--row NAME for one'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
 	@echo 'make e2e         the real harnesses, fetched with npm, offline against a fake provider; E2E="--harness codex" for one'
+	@echo 'make fuzz        fuzz each parser for SECONDS=60; needs the nightly and cargo-fuzz'
 	@echo 'make install     the C library, header and pkg-config file below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
 
 build:
@@ -88,6 +89,9 @@ soak: build
 # This target alone fetches the harnesses: 1.3 GB, once.
 e2e: build
 	python3 tests/e2e/run.py $(E2E)
+SECONDS ?= 60
+fuzz:
+	fuzz/run.sh $(SECONDS)
 
 install:
 	DESTDIR='$(DESTDIR)' ffi/install.sh '$(PREFIX)'

@@ -1,16 +1,27 @@
 #!/usr/bin/env bash
-# Long runs: tests/soak.sh SECONDS. Repeats the kill storm and the random sequences with new seeds and prints them.
+# Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
+# invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, four languages that
+# contend for a damaged seat, and at the end every parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}
 seed=${GALLIVANT_SEED:-1}
+kills=${GALLIVANT_KILLS:-1000}
 started=$SECONDS
 rounds=0
-cargo test --locked --release -p gallivant-tests --no-run
+tests=(cargo test --locked --release -q -p gallivant-tests)
+"${tests[@]}" --no-run
 while [ $((SECONDS - started)) -lt "$limit" ]; do
-    GALLIVANT_SEED=$seed cargo test --locked --release -q -p gallivant-tests --test conformance harness_state_invariants
-    GALLIVANT_SEED=$seed GALLIVANT_KILLS=400 cargo test --locked --release -q -p gallivant-tests --test races
+    echo "soak: round $((rounds + 1)), seed $seed"
+    export GALLIVANT_SEED=$seed
+    "${tests[@]}" --test conformance harness_state_invariants
+    # Each round has seeds of its own.
+    GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_SEQUENCES=500 "${tests[@]}" --test model -- --nocapture
+    GALLIVANT_KILLS=$kills "${tests[@]}" --test races -- --nocapture
+    GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py
+    GALLIVANT_CONTENTION_SECONDS=60 python3 tests/interop/test_contention.py
     seed=$((seed + 1))
     rounds=$((rounds + 1))
 done
-echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * 400)) kills, no failure"
+fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"
+echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (kills + (kills + 3) / 4))) kills, no failure"

@@ -381,7 +381,7 @@ class Forking(SeatCase):
         self.assertEqual(self.record()["state"], "active")
         self.assertEqual(writer.observe("idle").outcome, "landed")
 
-    def test_a_started_program_inherits_no_lock(self):
+    def test_c_020_a_started_program_inherits_no_lock(self):
         writer = self.claimed()
         with writer.current_ownership():
             child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)

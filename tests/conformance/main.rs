@@ -10,6 +10,7 @@ mod allocations;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cases;
 mod harness_adapters;
 mod harness_settings;
 mod harness_state_claims;

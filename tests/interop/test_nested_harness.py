@@ -40,6 +40,7 @@ class NestedHarness(unittest.TestCase):
 
     def program(self, name):
         path = os.path.join(self.place, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as script:
             script.write(HARNESS.format(python=sys.executable))
         os.chmod(path, 0o755)
@@ -70,6 +71,16 @@ class NestedHarness(unittest.TestCase):
         self.run_harness([outer, "wait", "event:UserPromptSubmit", *nested])
         self.assertEqual(self.read(), "active")
         self.assertEqual(self.log().count("refused foreign-descendant"), 2, self.log())
+
+    def test_c_008_a_copy_in_the_shell_tool_does_not_end_the_outer_turn(self):
+        # The events of C-008.nested.hooks.jsonl in their order. A record of ours has no conversation to be mixed up.
+        outer, inner = self.program("claude"), self.program("inner/claude")
+        nested = ["start:" + inner, "event:SessionStart", "event:Stop", "event:SessionEnd"]
+        self.run_harness([outer, "wait", "event:UserPromptSubmit", "event:PreToolUse", *nested])
+        self.assertEqual(self.read(), "active")
+        self.assertEqual(self.log().count("refused foreign-descendant"), 3, self.log())
+        self.run_harness([outer, "wait", "event:Stop"])
+        self.assertEqual(self.read(), "idle")
 
     def test_hs_113_the_own_harness_writes_also_under_a_shell_that_was_attached(self):
         outer = self.program("claude")

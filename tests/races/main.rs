@@ -4,10 +4,12 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at disk, time and processes itself")]
 
+mod namespaces;
+
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines as InLines, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -45,11 +47,29 @@ fn start(role: &str, directory: &Path, sequence: u64) -> Child {
         .expect("this program starts")
 }
 
-/// Waits for a line with this word on the child's output.
+/// What a child says, line by line.
+struct Lines(InLines<BufReader<ChildStdout>>);
+
+impl Lines {
+    fn of(child: &mut Child) -> Self {
+        Lines(BufReader::new(child.stdout.take().expect("its output is piped")).lines())
+    }
+
+    /// Waits for a line that begins with this word.
+    fn wait_for(&mut self, word: &str) -> String {
+        let line = self.0.by_ref().map(|line| line.expect("UTF-8")).find(|line| line.starts_with(word));
+        line.unwrap_or_else(|| panic!("the child ended without saying {word}"))
+    }
+
+    /// Reads whatever else it says, so that it can say it.
+    fn wait_for_the_end(self) {
+        self.0.for_each(drop);
+    }
+}
+
+/// Waits for a line with this word on the child's output, and for no other after it.
 fn wait_for(child: &mut Child, word: &str) -> String {
-    let out = BufReader::new(child.stdout.take().expect("its output is piped"));
-    let line = out.lines().map(|line| line.expect("UTF-8")).find(|line| line.contains(word));
-    line.unwrap_or_else(|| panic!("the child ended without saying {word}"))
+    Lines::of(child).wait_for(word)
 }
 
 #[test]
@@ -81,6 +101,14 @@ fn a_process_in_its_role() {
                 writeln!(out.lock(), "\nclaimed {}", claimed.sequence).expect("piped");
             }
         }
+        "updater" => {
+            let writer = writer(directory, sequence);
+            for round in 0..500 {
+                let reason = format!("{}-{round}", std::process::id());
+                let observation = Observation::new(State::Active).with_reason(reason);
+                assert_eq!(writer.observe(&observation).expect("no error").outcome, Outcome::Landed);
+            }
+        }
         "session" => {
             let new = NewSession {
                 directory: directory.to_path_buf(),
@@ -101,6 +129,8 @@ fn a_process_in_its_role() {
             std::thread::sleep(Duration::from_secs(600));
             drop(guard);
         }
+        "session-inside" => namespaces::session_inside(directory),
+        "reader-inside" => namespaces::reader_inside(directory),
         other => panic!("no such role: {other}"),
     }
 }
@@ -143,13 +173,36 @@ fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_loc
             writer.wait().expect("reaped");
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(reader.join().expect("no panic") > u64::from(kills));
+        let reads = reader.join().expect("no panic");
+        assert!(reads > u64::from(kills));
+        println!("kill storm: {kills} kills, {reads} whole reads, seed {seed}");
     });
     let before = Instant::now();
     let outcome =
         writer(directory, sequence).observe(&Observation::new(State::Idle)).expect("no error").outcome;
     assert_eq!(outcome, Outcome::Landed, "seed {seed}");
     assert!(before.elapsed() < Duration::from_secs(1), "the dead hold nothing");
+}
+
+#[test]
+fn c_001_two_processes_lose_none_of_a_thousand_updates() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let claimed = claim(root.path(), &claimant("tok-a"), &Options::default(), &Host::system());
+    let mut updaters: Vec<Child> =
+        (0..2).map(|_| start("updater", root.path(), claimed.as_ref().expect("claimed").sequence)).collect();
+    let mut reads = 0_u32;
+    while updaters.iter_mut().any(|updater| updater.try_wait().expect("ours").is_none()) {
+        let bytes = std::fs::read(root.path().join("harness-state")).expect("never missing");
+        decode(&bytes).expect("never torn");
+        reads += 1;
+    }
+    for updater in &mut updaters {
+        assert!(updater.wait().expect("reaped").success());
+    }
+    let record =
+        decode(&std::fs::read(root.path().join("harness-state")).expect("a record")).expect("it decodes");
+    assert_eq!((record.transitions, record.seq), (1_000, 1));
+    assert!(reads > 100, "{reads} reads");
 }
 
 #[test]

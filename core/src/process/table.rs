@@ -109,9 +109,17 @@ impl ProcessTable for SystemProcessTable {
         if pid == 0 {
             return ProcessFact::Absent;
         }
-        match read_whole(&format!("/proc/{pid}/stat")) {
+        let path = if pid == self.own_pid() {
+            // Right in any namespace, whichever `/proc` is mounted.
+            "/proc/self/stat".to_owned()
+        } else if proc_counts_as_we_do() {
+            format!("/proc/{pid}/stat")
+        } else {
+            return absent_where_nothing_is_shown(pid);
+        };
+        match read_whole(&path) {
             Ok(stat) => parse_stat(&stat),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => absent_if_proc_is_there(pid),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => absent_where_nothing_is_shown(pid),
             // A process that ends between open and read answers ESRCH.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => ProcessFact::Absent,
             Err(_) => ProcessFact::Unreadable,
@@ -133,7 +141,11 @@ impl ProcessTable for SystemProcessTable {
         Arc::clone(known)
     }
 
+    /// Empty also where `/proc` is another namespace's: what it says of a pid is then said of a stranger.
     fn pid_namespace(&self) -> String {
+        if !proc_counts_as_we_do() {
+            return String::new();
+        }
         std::fs::read_link("/proc/self/ns/pid")
             .map(|link| link.to_string_lossy().into_owned())
             .unwrap_or_default()
@@ -154,6 +166,9 @@ impl ProcessTable for SystemProcessTable {
 
     #[cfg(target_os = "linux")]
     fn lineage(&self, pid: u32) -> Option<Lineage> {
+        if !proc_counts_as_we_do() {
+            return None;
+        }
         let mut lineage = parse_lineage(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
         let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let arguments = arguments.strip_suffix(&[0]).unwrap_or(&arguments);
@@ -186,9 +201,47 @@ fn read_whole(path: &str) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// A missing entry proves absence only where `/proc` is mounted and shows every process (`hidepid` does not).
+/// Whether `/proc` is mounted for the pid namespace in which this process runs. In a new namespace without a `/proc` of
+/// its own the old one is still there, with the old one's pids: another process stands under every number.
 #[cfg(target_os = "linux")]
-fn absent_if_proc_is_there(pid: u32) -> ProcessFact {
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's process facts")]
+fn proc_counts_as_we_do() -> bool {
+    // Asked once for each pid that this process has had: nobody is moved into another namespace, children are.
+    static KNOWN: std::sync::Mutex<Option<(u32, bool)>> = std::sync::Mutex::new(None);
+    let pid = std::process::id();
+    let known = KNOWN.try_lock().ok().and_then(|known| *known);
+    if let Some((_, ours)) = known.filter(|(known_pid, _)| *known_pid == pid) {
+        return ours;
+    }
+    let status = std::fs::read("/proc/self/status").unwrap_or_default();
+    let ours = is_of_one_namespace(&status).unwrap_or_else(|| {
+        std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == pid.to_string().as_str())
+    });
+    // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
+    if let Ok(mut known) = KNOWN.try_lock() {
+        *known = Some((pid, ours));
+    }
+    ours
+}
+
+/// Reads the line of a process's pids, one for each namespace from that of the mount down to its own; `None` where an
+/// old kernel has no such line.
+#[cfg(target_os = "linux")]
+fn is_of_one_namespace(status: &[u8]) -> Option<bool> {
+    let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    let pids = line.split(u8::is_ascii_whitespace).filter(|pid| !pid.is_empty());
+    Some(pids.count() == 1)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn proc_counts_as_we_do() -> bool {
+    true
+}
+
+/// A missing entry proves absence only where `/proc` is mounted and shows every process (`hidepid` does not). A signal
+/// counts pids as this process does.
+#[cfg(target_os = "linux")]
+fn absent_where_nothing_is_shown(pid: u32) -> ProcessFact {
     if absent_by_signal(pid) { ProcessFact::Absent } else { ProcessFact::Unreadable }
 }
 
@@ -254,6 +307,14 @@ mod tests {
         let lineage = parse_lineage(line).expect("it is whole");
         assert_eq!((lineage.parent, lineage.start, &*lineage.name), (1, 4711, "a) R) b\n"));
         assert_eq!(parse_lineage(b"7 (x) S 1"), None);
+    }
+
+    #[test]
+    fn a_proc_of_an_outer_namespace_is_told_by_its_pids() {
+        assert_eq!(is_of_one_namespace(b"Name:\tx\nNSpid:\t42\nNSsid:\t1\n"), Some(true));
+        assert_eq!(is_of_one_namespace(b"Name:\tx\nNSpid:\t4711\t1\nNSsid:\t1\t0\n"), Some(false));
+        assert_eq!(is_of_one_namespace(b"Name:\tx\n"), None, "a kernel before 4.1");
+        assert!(proc_counts_as_we_do());
     }
 
     #[test]

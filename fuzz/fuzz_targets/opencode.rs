@@ -1,0 +1,6 @@
+//! Any bytes as a payload of OpenCode's plugin events.
+#![no_main]
+
+use gallivant_core::harness_state::adapters::Harness;
+
+libfuzzer_sys::fuzz_target!(|payload: &[u8]| gallivant_fuzz::payload(Harness::OpenCode, payload));
