@@ -252,7 +252,10 @@ impl Model {
         let mut is_restatement = false;
         if let Some(record) = own {
             if unless_ended && record.is_over() {
-                self.count_late(voice, record);
+                // An ending that is told twice is no activity after the end.
+                if said.state != "ended" {
+                    self.count_late(voice, record);
+                }
                 return "refused:terminal".to_owned();
             }
             is_restatement = record.says(said) && !voice.interrupted;

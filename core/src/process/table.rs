@@ -82,6 +82,19 @@ pub struct Lineage {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemProcessTable;
 
+impl SystemProcessTable {
+    /// Right in any namespace, whichever `/proc` is mounted.
+    #[cfg(target_os = "linux")]
+    fn own_fact(&self) -> ProcessFact {
+        read_whole("/proc/self/stat").map_or(ProcessFact::Unreadable, |stat| parse_stat(&stat))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn own_fact(&self) -> ProcessFact {
+        self.fact(self.own_pid())
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's process facts")]
 impl ProcessTable for SystemProcessTable {
     fn own_pid(&self) -> u32 {
@@ -96,7 +109,7 @@ impl ProcessTable for SystemProcessTable {
         if let Some((_, start)) = known.filter(|(known_pid, _)| *known_pid == pid) {
             return start;
         }
-        let ProcessFact::Running { start } = self.fact(pid) else { return 0 };
+        let ProcessFact::Running { start } = self.own_fact() else { return 0 };
         // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
         if let Ok(mut known) = KNOWN.try_lock() {
             *known = Some((pid, start));
@@ -109,15 +122,13 @@ impl ProcessTable for SystemProcessTable {
         if pid == 0 {
             return ProcessFact::Absent;
         }
-        let path = if pid == self.own_pid() {
-            // Right in any namespace, whichever `/proc` is mounted.
-            "/proc/self/stat".to_owned()
-        } else if proc_counts_as_we_do() {
-            format!("/proc/{pid}/stat")
-        } else {
+        if pid == self.own_pid() {
+            return self.own_fact();
+        }
+        if !proc_counts_as_we_do() {
             return absent_where_nothing_is_shown(pid);
-        };
-        match read_whole(&path) {
+        }
+        match read_whole(&format!("/proc/{pid}/stat")) {
             Ok(stat) => parse_stat(&stat),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => absent_where_nothing_is_shown(pid),
             // A process that ends between open and read answers ESRCH.
