@@ -13,6 +13,10 @@ static gallivant_harness_state_writer *writer;
 static gallivant_harness_state_reader *reader;
 static gallivant_harness_state_identity identity = GALLIVANT_HARNESS_STATE_IDENTITY_INIT;
 static int is_active = 1;
+static gallivant_harness_state_fleet *fleet;
+static gallivant_harness_state_fleet_buffer buffer = GALLIVANT_HARNESS_STATE_FLEET_BUFFER_INIT;
+/* How many records `harness-state prepare-fleet` makes. */
+#define FLEET 10000
 
 static void must(int32_t status, gallivant_error *error)
 {
@@ -117,12 +121,43 @@ static void claim(void)
     gallivant_harness_state_claim_result_free(claimed);
 }
 
+static void open_fleet(const char *directory)
+{
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_fleet_open(directory, strlen(directory), NULL, NULL, &fleet, &error), error);
+    buffer.capacity = FLEET;
+    buffer.seats = malloc(FLEET * sizeof *buffer.seats);
+    buffer.texts_capacity = FLEET * 128;
+    buffer.texts = malloc(buffer.texts_capacity);
+    check(buffer.seats != NULL && buffer.texts != NULL, "malloc");
+}
+
+static void read_fleet_again(void)
+{
+    gallivant_harness_state_fleet_summary summary = GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT;
+    gallivant_error *error = NULL;
+    size_t active = 0;
+    must(gallivant_harness_state_fleet_read(fleet, NULL, &buffer, &summary, &error), error);
+    for (size_t i = 0; i < summary.filled; i++)
+        active += buffer.seats[i].derived.state == GALLIVANT_STATE_ACTIVE;
+    check(active == FLEET && summary.count == FLEET, "another fleet");
+}
+
+static void read_fleet_anew(void)
+{
+    gallivant_error *error = NULL;
+    must(gallivant_harness_state_fleet_forget(fleet, &error), error);
+    read_fleet_again();
+}
+
 static const struct row rows[] = {
     { "restated", open_rested, restate },
     { "transition", open_interrupted, transition },
     { "contended", open_writer, contend },
     { "heartbeat", open_writer, heartbeat },
     { "read", open_reader, read_record },
+    { "fleet", open_fleet, read_fleet_anew },
+    { "fleet-unchanged", open_fleet, read_fleet_again },
     { "claim", open_identity, claim },
 };
 
