@@ -93,6 +93,30 @@ pub fn encode(record: &Record) -> Vec<u8> {
 /// extension is the record's own.
 #[must_use]
 pub fn encode_keeping_unknown(record: &Record, previous: &[u8]) -> Vec<u8> {
+    encode_with(record, unknown_members(previous))
+}
+
+/// A record's line, and whether this build knows all of its members.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub(super) bytes: Vec<u8>,
+    pub(super) all_known: bool,
+}
+
+impl Encoded {
+    /// As [`encode`].
+    pub(super) fn plain(record: &Record) -> Self {
+        Encoded { bytes: encode(record), all_known: true }
+    }
+
+    /// As [`encode_keeping_unknown`].
+    pub(super) fn keeping_unknown(record: &Record, previous: &[u8]) -> Self {
+        let unknown = unknown_members(previous);
+        Encoded { all_known: unknown.is_empty(), bytes: encode_with(record, unknown) }
+    }
+}
+
+fn unknown_members(previous: &[u8]) -> Vec<(String, String)> {
     let mut unknown = Vec::new();
     // `previous` was decoded before, so it is UTF-8 and one object.
     if let Ok(text) = utf8(previous) {
@@ -103,7 +127,7 @@ pub fn encode_keeping_unknown(record: &Record, previous: &[u8]) -> Vec<u8> {
             Ok(())
         });
     }
-    encode_with(record, unknown)
+    unknown
 }
 
 /// The three numbers that a claim goes on from, taken from bytes that do not decode (HS-57).

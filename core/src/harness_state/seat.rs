@@ -56,6 +56,8 @@ pub(crate) struct ParsedRecord {
     pub(crate) record: Record,
     /// The bytes it was decoded from, of which a heartbeat keeps what it does not know.
     pub(crate) bytes: Vec<u8>,
+    /// It is known that there is nothing in it which this build does not know, so that the bytes need not be looked at.
+    pub(crate) all_known: bool,
     /// The open file, which keeps its inode from being reused while it is judged.
     pub(crate) file: OpenFile,
 }
@@ -77,7 +79,9 @@ impl Stored {
                 Stored::Unreadable(Unreadable::Malformed(message, Salvage::default()))
             }
             Ok(file) => match codec::decode(&bytes) {
-                Ok(record) => Stored::Parsed(Box::new(ParsedRecord { record, bytes, file })),
+                Ok(record) => {
+                    Stored::Parsed(Box::new(ParsedRecord { record, bytes, all_known: false, file }))
+                }
                 Err(malformed) => {
                     Stored::Unreadable(Unreadable::Malformed(malformed.to_string(), codec::salvage(&bytes)))
                 }

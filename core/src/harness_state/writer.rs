@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use super::adapters::Child;
-use super::codec::{self, MAX_RECORD_BYTES};
+use super::codec::{Encoded, MAX_RECORD_BYTES, Salvage};
 use super::extension::{Evidence, HarnessProcess};
 use super::moment::Moment;
 use super::observation::Observation;
@@ -226,9 +226,9 @@ impl Writer {
             Err(skip) => return Ok(Heartbeat::Skipped(skip)),
         };
         let Stored::Parsed(parsed) = &stored else { unreachable!("a heartbeat lands over a record") };
-        let bytes = codec::encode_keeping_unknown(&next, &parsed.bytes);
+        let encoded = kept(&next, parsed);
         let sequence = next.seq;
-        self.publish(directory, next, bytes, Durability::Observed, Some(parsed))?;
+        self.publish(directory, next, encoded, Durability::Observed, Some(parsed))?;
         Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
@@ -380,12 +380,12 @@ impl Writer {
             Stored::Parsed(parsed) => Some(&**parsed),
             Stored::Absent | Stored::Unreadable(_) => None,
         };
-        let bytes = match (unknown, parsed) {
-            (Unknown::Kept, Some(parsed)) => codec::encode_keeping_unknown(&record, &parsed.bytes),
-            _ => codec::encode(&record),
+        let encoded = match (unknown, parsed) {
+            (Unknown::Kept, Some(parsed)) => kept(&record, parsed),
+            _ => Encoded::plain(&record),
         };
         let sequence = record.seq;
-        match (self.publish(directory, *record, bytes, durability, parsed), outcome) {
+        match (self.publish(directory, *record, encoded, durability, parsed), outcome) {
             // The refusal stands whether or not the event could be counted.
             (Err(_), Outcome::Refused(_)) => return Ok(Report::of(outcome)),
             (published, _) => published?,
@@ -397,10 +397,15 @@ impl Writer {
     /// point in time. The judged file is pinned, so an unchanged `stat` means unchanged bytes; the floor is looked at
     /// afterwards, so a claim in between is seen by one of the two.
     fn coalesce_without_lock(&self, observation: &Observation, keep_ending: bool) -> Option<Report> {
-        self.memory().judged.as_ref().filter(|judged| judged.record().says(observation))?;
-        let files = &self.seat.host.files;
-        let record_now = files.metadata(&self.seat.record_path).ok()?;
-        let floor_now = files.metadata(&self.seat.floor_path);
+        let directory = {
+            let memory = self.memory();
+            let is_interrupted = memory.interrupts != memory.answered_interrupts;
+            memory.judged.as_ref().filter(|judged| !is_interrupted && judged.record().says(observation))?;
+            memory.directory.clone()?
+        };
+        // By its path: where that leads to the judged file, it leads through the directory that is open.
+        let record_now = self.seat.host.files.metadata(&self.seat.record_path).ok()?;
+        let floor_now = directory.metadata(FLOOR);
         let memory = self.memory();
         let judged = memory.judged.as_ref().filter(|judged| judged.stands(&record_now))?;
         let floor = memory.floor.as_ref().filter(|floor| floor.stands(&floor_now))?;
@@ -498,7 +503,7 @@ impl Writer {
         &self,
         directory: &dyn Directory,
         record: Record,
-        bytes: Vec<u8>,
+        encoded: Encoded,
         durability: Durability,
         judged: Option<&ParsedRecord>,
     ) -> Result<()> {
@@ -506,10 +511,10 @@ impl Writer {
             let mut memory = self.memory();
             memory.names.get_or_insert_with(|| StagedNames::new(&self.seat.host)).next(STAGED_RECORD)
         };
-        let publication = Publication { bytes: &bytes, durability, judged };
+        let publication = Publication { bytes: &encoded.bytes, durability, judged };
         let published = publish_record(&self.seat, directory, &staged, &publication)?;
         let now_ms = self.seat.host.clock.wall_ms();
-        self.memory().judged = published.map(|file| Judged::published(record, bytes, file, now_ms));
+        self.memory().judged = published.map(|file| Judged::published(record, encoded, file, now_ms));
         Ok(())
     }
 
@@ -523,10 +528,18 @@ impl Writer {
     }
 }
 
+/// A record that says what stood and a little more keeps what this build does not know of it.
+fn kept(record: &Record, stood: &ParsedRecord) -> Encoded {
+    match stood.all_known {
+        true => Encoded::plain(record),
+        false => Encoded::keeping_unknown(record, &stood.bytes),
+    }
+}
+
 pub(crate) fn prior_of(stored: &Stored) -> Prior<'_> {
     match stored {
         Stored::Absent => Prior::Absent,
-        Stored::Unreadable(Unreadable::Io(_)) => Prior::Unreadable(codec::Salvage::default()),
+        Stored::Unreadable(Unreadable::Io(_)) => Prior::Unreadable(Salvage::default()),
         Stored::Unreadable(Unreadable::Malformed(_, salvage)) => Prior::Unreadable(*salvage),
         Stored::Parsed(parsed) => Prior::Record(&parsed.record),
     }

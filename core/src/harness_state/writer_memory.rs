@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::codec::Encoded;
 use super::record::Record;
 use super::seat::{Floor, ParsedRecord};
 use crate::storage::{Directory, Look, Metadata, OpenFile, StagedNames};
@@ -40,9 +41,10 @@ impl Judged {
     }
 
     /// What was just published.
-    pub(super) fn published(record: Record, bytes: Vec<u8>, file: OpenFile, at_ms: u64) -> Self {
+    pub(super) fn published(record: Record, encoded: Encoded, file: OpenFile, at_ms: u64) -> Self {
         let look = Look::new(file.metadata, at_ms);
-        Judged { parsed: Box::new(ParsedRecord { record, bytes, file }), look, own: true }
+        let Encoded { bytes, all_known } = encoded;
+        Judged { parsed: Box::new(ParsedRecord { record, bytes, all_known, file }), look, own: true }
     }
 
     pub(super) fn record(&self) -> &Record {
