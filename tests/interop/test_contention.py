@@ -175,9 +175,9 @@ class Arena:
                     if sequence is not None and sequence >= (floor or 0):
                         self.put(self.floor, dice.choice([None, *GARBAGE]))
                         self.damaged["floor"] += 1
-                elif floor is not None and floor >= (sequence or 0):
+                elif floor is not None and sequence is not None and floor >= sequence:
                     content = dice.choice([None, *GARBAGE])
-                    # Twice, because until it is done the old record may still be read.
+                    # Twice, because until it is done the old record, a whole one, may still be read.
                     self.damage = (self.damage[0] + 1, content)
                     self.put(self.record, content)
                     self.damage = (self.damage[0] + 1, content)
