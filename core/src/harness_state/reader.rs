@@ -122,8 +122,14 @@ impl Reader {
     /// What stands there, for deriving later and for looking at the record itself.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let located = self.locate();
-        let stored = located.map(|(directory, name)| Stored::read(&*directory, &name));
+        let mut bytes = Vec::new();
+        let stored = match self.host.files.read_file(&self.record_path, MAX_RECORD_BYTES, &mut bytes) {
+            // A missing record is told from a missing directory, and from a path that is the record's own.
+            Err(error) if is_elsewhere(&error) => {
+                self.locate().map(|(directory, name)| Stored::read(&*directory, &name))
+            }
+            file => Ok(Stored::of(file, bytes)),
+        };
         // After the reading, so that no record that was read is of the future.
         let now = Moment::now(&self.host);
         match stored {

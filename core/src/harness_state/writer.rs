@@ -177,8 +177,8 @@ impl Writer {
     }
 
     /// Notes what became of a child of the session's: a subagent that starts, works or stops. The turn stays as it is;
-    /// a reader that finds it over while children run answers `active` (HS-99). Not synced. Where the session has
-    /// observed nothing, where it has ended, and with the extension switched off, there is nothing to note.
+    /// a reader that finds it over while children run answers `active` (HS-99). Not synced. Where the session has no
+    /// record, where it has ended, and with the extension switched off, there is nothing to note.
     ///
     /// # Errors
     /// As [`Writer::observe`]; `HARNESS_STATE_INPUT` with reason `child` for an id that is empty or longer than
@@ -305,7 +305,9 @@ impl Writer {
         let observation = match given {
             Some(observation) => observation,
             None => {
-                let own = stored.record().filter(|record| record.incarnation == self.identity.token);
+                let own = stored.record().filter(|record| {
+                    record.incarnation == self.identity.token && self.seat.options.accepts(&record.schema)
+                });
                 match choose(own.map(Record::observation).as_ref()) {
                     Some(choice) => chosen = choice,
                     None => return Ok(Report::of(Outcome::Coalesced)),
