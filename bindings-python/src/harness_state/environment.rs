@@ -118,7 +118,8 @@ fn bytes_of(value: &Bound<'_, PyString>) -> PyResult<OsString> {
 /// What the mapping raises, except `KeyError`; `TypeError` for what is no mapping, and for a value that is no string.
 pub(crate) fn variables_of(environ: &Bound<'_, PyAny>) -> PyResult<SessionVariables> {
     if !environ.hasattr("__getitem__")? {
-        let message = format!("no session and no mapping of variables, given=`{}`", environ.get_type().name()?);
+        let message =
+            format!("no session and no mapping of variables, given=`{}`", environ.get_type().name()?);
         return Err(PyTypeError::new_err(message));
     }
     let mut found = Vec::new();
