@@ -1,9 +1,11 @@
 """The demo says what it promises."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo")
@@ -40,6 +42,40 @@ class Started(unittest.TestCase):
             )
             demo = shutil.copytree(HERE, os.path.join(root, "examples/demo"))
             self.ends_with_a_line("package is not built", os.path.join(demo, "demo.py"))
+
+
+class Wrapper(unittest.TestCase):
+    def setUp(self):
+        root = tempfile.TemporaryDirectory()
+        self.addCleanup(root.cleanup)
+        self.record = os.path.join(root.name, "worker/harness-state")
+
+    def start(self, *command):
+        wrapper = [sys.executable, os.path.join(HERE, "wrapper.py"), os.path.dirname(self.record), "claude", *command]
+        package = os.path.join(ROOT, "bindings-python/python")
+        process = subprocess.Popen(wrapper, stderr=subprocess.PIPE, text=True, env=bare(PYTHONPATH=package))
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def read(self):
+        with open(self.record, encoding="utf-8") as file:
+            return file.read()
+
+    def test_sigterm_reaches_the_harness_whose_exit_is_told(self):
+        process = self.start("sleep", "60")
+        until = time.monotonic() + 20
+        while not (os.path.exists(self.record) and '"state":"ready"' in self.read()):
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        process.terminate()
+        self.assertEqual((process.wait(20), process.stderr.read()), (256 - signal.SIGTERM, ""))
+        self.assertIn('"exit":"signal 15"', self.read())
+
+    def test_a_harness_that_is_over_at_once_is_told_without_a_complaint(self):
+        process = self.start("sh", "-c", "exit 3")
+        self.assertEqual((process.wait(20), process.stderr.read()), (3, ""))
+        self.assertIn('"exit":"exit 3"', self.read())
 
 
 class Demo(unittest.TestCase):

@@ -1341,7 +1341,8 @@ int32_t gallivant_harness_state_writer_observe_unless_ended(gallivant_harness_st
                                                             gallivant_error **error);
 
 // Records the end, with this exit, e.g. `exit 0` or `signal 9`; NULL for none. A repeat coalesces, another exit
-// replaces. Durable when it lands with an exit. `report` may be NULL.
+// replaces. Durable when it lands with an exit. A plain `gallivant_harness_state_writer_observe` may follow and lands.
+// `report` may be NULL.
 //
 // Errors: as `gallivant_harness_state_writer_observe`.
 int32_t gallivant_harness_state_writer_ended(gallivant_harness_state_writer *writer,
@@ -1576,8 +1577,12 @@ int32_t gallivant_harness_state_session_harness_process(const gallivant_harness_
                                                         gallivant_error **error);
 
 // Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it. Call it as
-// often as is convenient; between two due times it reads nothing and writes nothing. It also asks again for a lease that
-// could not be had, and gives the lease up once another session has claimed. `tick` may be NULL.
+// often as is convenient, once a second, say: between two due times it writes nothing, and looks only whether the attached
+// harness still runs and whether another session has claimed. It also asks again for a lease that could not be had.
+//
+// Once another session has claimed the seat it gives the lease up and answers `GALLIVANT_TICK_SKIPPED` for good, with
+// `GALLIVANT_SKIP_SUPERSEDED` (`GALLIVANT_SKIP_FOREIGN_TOKEN` where only the record tells): then end the harness, because
+// nothing that it does is seen any more. `tick` may be NULL.
 //
 // Errors: as `gallivant_harness_state_writer_heartbeat`; `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked` in a forked
 // child.
@@ -1591,7 +1596,9 @@ int32_t gallivant_harness_state_session_holds_lease(const gallivant_harness_stat
                                                     gallivant_error **error);
 
 // Ends the session with this exit, e.g. `exit 0` or `signal 9`, or NULL for none, and releases the lease. Durable when
-// it lands with an exit. Afterwards no heartbeat does anything. `report` may be NULL.
+// it lands with an exit. Afterwards no heartbeat does anything. The session's writers can still observe, and a plain
+// `gallivant_harness_state_writer_observe` lands over the ending; what does not know better than the wrapper uses
+// `gallivant_harness_state_writer_observe_unless_ended`. `report` may be NULL.
 //
 // Errors: as `gallivant_harness_state_writer_ended`; the lease is then still held.
 int32_t gallivant_harness_state_session_end(gallivant_harness_state_session *session,
@@ -1713,7 +1720,9 @@ int32_t gallivant_testing_host_new(const gallivant_testing_host_options *options
                                    gallivant_host **host,
                                    gallivant_error **error);
 
-// Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
+// Puts the wall clock there, in ms since 1970, as an operator or a time server does. The clocks by which a record with the
+// extension object is judged go on, so that it grows no older: what is to grow old is let by
+// `gallivant_testing_host_advance_ms`. Does nothing where the clock is the machine's own.
 int32_t gallivant_testing_host_set_wall_ms(const gallivant_host *host,
                                            uint64_t wall_ms,
                                            gallivant_error **error);

@@ -4,6 +4,7 @@
 const args = require('./arguments.js')
 const { Queue, perform, refuseAborted } = require('./calls.js')
 const { callSync, native } = require('./native.js')
+const { notProbe } = require('./probe.js')
 const { entriesOf } = require('./states.js')
 
 const BOUNDS = ['maxDepth', 'maxRecords', 'maxDirectories']
@@ -24,7 +25,7 @@ function boundsOf(options) {
 function asksLeases(probe) {
   if (probe === undefined || probe === null) return false
   if (probe === 'lease') return true
-  throw args.wrong('probe', 'a fleet has no probe but `lease`', 'probe')
+  throw notProbe('the probe of a fleet is lease or none', probe)
 }
 
 function viewOf({ entries, validUntilMs, leftOut }) {

@@ -242,7 +242,10 @@ export class Writer {
   observeUnlessEnded(observation: Observation, options?: CallOptions): Promise<Report>
   observeUnlessEndedSync(observation: Observation): Report
 
-  /** Records the end with this exit. A repeat coalesces, another exit replaces. Durable with an exit. */
+  /**
+   * Records the end with this exit. A repeat coalesces, another exit replaces. Durable with an exit. A plain
+   * {@link observe} may follow and lands.
+   */
   ended(exit?: string | null, options?: CallOptions): Promise<Report>
   endedSync(exit?: string | null): Report
 
@@ -294,7 +297,10 @@ export interface OwnershipGuard extends Disposable {
 export interface SessionStart {
   agent: string
   harness: string
-  /** The pty session in which the harness will run; without one no live state can be written. */
+  /**
+   * The pty session in which the harness will run, such as that of a terminal multiplexer, or the agent's own name where
+   * there is none; without one no live state can be written.
+   */
   ptySession?: string | null | undefined
   /** The token to claim with; left out: one is minted. */
   token?: string | null | undefined
@@ -334,10 +340,22 @@ export class Session implements Disposable, AsyncDisposable {
    */
   attach(pid: number, options?: CallOptions): Promise<ProcessIdentity>
   attachSync(pid: number): ProcessIdentity
-  /** Renews the stamp when that is due. Call it as often as is convenient. Throws as {@link Writer.heartbeat}. */
+  /**
+   * Renews the stamp when that is due. Call it as often as is convenient, once a second, say: between two due times it
+   * writes nothing, and looks only whether the attached harness still runs and whether another session has claimed. It also
+   * asks again for a lease that could not be had.
+   *
+   * Once another session has claimed the seat it gives the lease up and answers `skipped` for good, with the skip
+   * `superseded` (`foreign-token` where only the record tells): then end the harness, because nothing that it does is seen
+   * any more. Throws as {@link Writer.heartbeat}.
+   */
   heartbeatIfDue(options?: CallOptions): Promise<Tick>
   heartbeatIfDueSync(): Tick
-  /** Ends the session with this exit and releases the lease. Durable with an exit. Throws as {@link Writer.ended}. */
+  /**
+   * Ends the session with this exit and releases the lease. Durable with an exit. The session's writer can still observe,
+   * and a plain {@link Writer.observe} lands over the ending; what does not know better than the wrapper uses
+   * {@link Writer.observeUnlessEnded}. Throws as {@link Writer.ended}.
+   */
   end(exit?: string | null, options?: CallOptions): Promise<Report>
   endSync(exit?: string | null): Report
   /** Releases the lease and writes nothing. Calls under way keep it until they are done. A second time does nothing. */

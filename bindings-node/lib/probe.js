@@ -7,6 +7,7 @@
  */
 
 const args = require('./arguments.js')
+const { errorOf } = require('./native.js')
 
 const NO_PROBE = Object.freeze({ lease: false })
 const LEASE = Object.freeze({ lease: true })
@@ -22,7 +23,13 @@ function probeOf(probe) {
   if (probe === 'lease') return { parts: LEASE }
   if (ANSWERS.includes(probe)) return { parts: { lease: false, liveness: probe } }
   if (typeof probe === 'object') return { parts: { lease: false, process: processOf(probe) } }
-  throw args.wrong('probe', 'not a probe', 'probe')
+  throw notProbe('a probe is lease, alive, dead or indeterminate, a process identity, or a function', probe)
+}
+
+/** An error that says what a probe is, with what was given: a word itself, of anything else its type. */
+function notProbe(wanted, given) {
+  const shown = typeof given === 'string' ? given.replace(/[\r\n]+/g, ' ') : typeof given
+  return errorOf('HARNESS_STATE_INPUT', 'probe', `${wanted}, given=\`${shown}\``)
 }
 
 function processOf(probe) {
@@ -118,4 +125,4 @@ function livenessOf(answer) {
   return ANSWERS.includes(answer) ? answer : INDETERMINATE
 }
 
-module.exports = { ask, askSync, probeOf }
+module.exports = { ask, askSync, notProbe, probeOf }

@@ -44,9 +44,13 @@ export class TestHost {
   constructor(options?: TestHostOptions)
   /** What is handed to the code under test, as its option `host`. */
   readonly host: Host
-  /** Puts the wall clock there. Does nothing where the clock is the machine's own. */
+  /**
+   * Puts the wall clock there, as an operator or a time server does. The clocks by which a record with the extension
+   * object is judged go on, so that it grows no older: what is to grow old is let by {@link advanceMs}. Does nothing where
+   * the clock is the machine's own.
+   */
   setWallMs(wallMs: Unsigned): void
-  /** Lets time pass, or, where `ms` is negative, sets the wall clock back. */
+  /** Lets time pass on all clocks, or, where `ms` is negative, sets the wall clock back. */
   advanceMs(ms: number | bigint): void
   /** Replaces the faults; operations keep their numbers. Throws as the constructor. */
   setFaults(faults: readonly Fault[] | string): void

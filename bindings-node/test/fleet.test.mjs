@@ -90,7 +90,8 @@ test('hs_94_the_lease_tells_of_dead_sessions_and_no_other_probe_is_taken', async
   assert.deepEqual(states(new Fleet(root).readSync({ probe: 'lease' })), ['session-dead', 'active'])
   lives.close()
   for (const probe of ['alive', () => true, {}]) {
-    assert.throws(() => readFleetSync(root, { probe }), (error) => error.code === 'GALLIVANT_INPUT' && error.reason === 'probe')
+    const wrong = { code: 'HARNESS_STATE_INPUT', reason: 'probe', message: /^the probe of a fleet is lease or none, given=`/ }
+    assert.throws(() => readFleetSync(root, { probe }), wrong)
   }
 })
 

@@ -1,9 +1,12 @@
 /** The guide and the package's page: what they say is run, each block in a process of its own. */
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Reader, Session, SessionEnvironment, Writer, claimSync, observeHookSync } from '../lib/index.js'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
 
@@ -35,15 +38,61 @@ test('every_block_of_the_guide_runs_as_it_stands', async (t) => {
   const { root, run } = agentsFor(t)
   const said = []
   for (const block of blocksOf(GUIDE, 'js')) said.push(await run(block))
-  const [coordinator, fleet, changes, why, wrapper, sibling, wrapperless, hook, testing] = said
-  assert.equal(said.length, 9)
+  const [coordinator, fleet, changes, why, wrapper, sibling, wrapperless, hook, stringified, testing] = said
+  assert.equal(said.length, 10)
   assert.equal(coordinator, 'never observed\n')
   assert.deepEqual([fleet, changes], ['', ''])
   assert.match(why, /^none, by HS-70\n {2}yes HS-70 +nothing stands there\n\n$/)
   assert.deepEqual([wrapper, sibling, wrapperless, hook], ['', '', 'sequence 1: landed\n', ''])
+  const texts = JSON.parse(stringified)
+  assert.deepEqual([texts.exit, texts.ownershipSequence, typeof texts.observedAtMs], ['exit 0', '1', 'string'])
   assert.match(testing, /^HARNESS_STATE_IO 5\n\d\d+\n$/)
   const ended = new Reader(join(root, 'worker-1')).readSync()
   assert.deepEqual([ended.state, ended.exit], ['ended', 'exit 0'])
+})
+
+/** The guide's wrapper in a process of its own, around a harness; `changed` puts something else in a place of its text. */
+function wrapperFor(t, harness, changed = ['', '']) {
+  const { root } = agentsFor(t)
+  writeFileSync(join(root, 'claude'), `#!/bin/sh\n${harness}\n`)
+  const [block] = blocksOf(GUIDE, 'js').filter((text) => text.includes('Session.start('))
+  const text = block.replaceAll("'/agents/", `'${root}/`).replace(...changed)
+  const env = { ...process.env, PATH: `${root}:${process.env.PATH}` }
+  const stdio = ['ignore', 'ignore', 'pipe']
+  const child = spawn(process.execPath, ['--input-type=module', '-e', text], { cwd: PACKAGE, env, stdio })
+  t.after(() => child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (part) => { stderr += part })
+  const over = once(child, 'close').then(([code]) => ({ code, stderr }))
+  const directory = join(root, 'worker-1')
+  const reader = new Reader(directory)
+  const ready = async () => {
+    while (reader.readSync()?.state !== 'ready') await pause(10)
+  }
+  return { child, directory, reader, over, ready }
+}
+
+test('the_guide_s_wrapper_passes_sigterm_on_and_ends_with_the_harness_s_exit', { timeout: 30_000 }, async (t) => {
+  const { child, reader, over, ready } = wrapperFor(t, 'exec sleep 60')
+  await ready()
+  child.kill()
+  assert.deepEqual(await over, { code: 0, stderr: '' })
+  assert.equal(reader.readSync().exit, 'signal 15')
+})
+
+test('the_guide_s_wrapper_says_nothing_of_a_harness_that_is_over_at_once', { timeout: 30_000 }, async (t) => {
+  const attach = 'if (harness.pid !== undefined)'
+  const { reader, over } = wrapperFor(t, 'exit 3', [attach, `await over\n${attach}`])
+  assert.deepEqual(await over, { code: 0, stderr: '' })
+  assert.equal(reader.readSync().exit, 'exit 3')
+})
+
+test('the_guide_s_wrapper_ends_its_harness_when_the_seat_is_another_s', { timeout: 30_000 }, async (t) => {
+  const { directory, reader, over, ready } = wrapperFor(t, 'exec sleep 60')
+  await ready()
+  claimSync(directory, { agent: 'worker-1', harness: 'claude', token: 'tok-of-the-next' })
+  assert.deepEqual(await over, { code: 0, stderr: '' })
+  assert.deepEqual([reader.readSync().reason, reader.readSync().evidenceIncarnation], ['claimed', 'tok-of-the-next'])
 })
 
 test('hs_92_hs_93_the_guide_s_fleet_and_its_changes_tell_of_a_session', async (t) => {

@@ -108,6 +108,13 @@ test('every_file_that_is_named_is_there', () => {
   }
 })
 
+test('compilers_that_know_no_exports_find_the_same_types', () => {
+  const { '.': main, './package.json': _, ...others } = manifest.exports
+  assert.equal(manifest.types, main.types)
+  const found = Object.entries(manifest.typesVersions['*']).map(([name, [types]]) => [`./${name}`, types])
+  assert.deepEqual(found, Object.entries(others).map(([name, { types }]) => [name, types]))
+})
+
 test('the_test_commands_print_for_people_and_end_with_the_counts', async (t) => {
   const directory = directoryFor(t)
   writeFileSync(join(directory, 'one.test.mjs'), "import { test } from 'node:test'\ntest('the_only_one', () => {})\n")

@@ -113,6 +113,20 @@ test('a_snapshot_is_derived_again_at_another_time_and_with_another_answer', asyn
   assert.throws(() => snapshot.derive({ nowMs: -1 }), { code: 'GALLIVANT_INPUT' })
 })
 
+test('what_is_no_probe_is_refused_with_the_words_that_are', async (t) => {
+  const { directory } = claimedSeat(t)
+  const reader = new Reader(directory)
+  const wrong = (given) => ({
+    code: 'HARNESS_STATE_INPUT',
+    reason: 'probe',
+    message: `a probe is lease, alive, dead or indeterminate, a process identity, or a function, given=\`${given}\``,
+  })
+  for (const [probe, given] of [['leash', 'leash'], ['two\nlines', 'two lines'], [5, 'number'], [true, 'boolean']]) {
+    await assert.rejects(reader.read({ probe }), wrong(given))
+    assert.throws(() => reader.readSync({ probe }), wrong(given))
+  }
+})
+
 test('hs_81_a_function_s_answer_counts_only_where_it_is_one', async (t) => {
   const { directory, writer } = claimedSeat(t)
   await writer.observe({ state: 'active' })
@@ -256,11 +270,9 @@ test('hs_12_reading_skips_unknown_members_of_any_size', async (t) => {
   assert.equal((await new Reader(directory).read()).state, 'idle')
 })
 
-test('wrong_probes_and_options_are_refused', async (t) => {
+test('wrong_options_are_refused', async (t) => {
   const reader = new Reader(directoryFor(t))
   const wrong = { code: 'GALLIVANT_INPUT' }
-  await assert.rejects(reader.read({ probe: 'leash' }), wrong)
-  assert.throws(() => reader.readSync({ probe: 7 }), wrong)
   assert.throws(() => reader.readSync({ prob: 'lease' }), { ...wrong, reason: 'unknown-member' })
   assert.throws(() => new Reader(undefined), wrong)
   assert.throws(() => new Reader(''), { code: 'HARNESS_STATE_INPUT', kind: 'input', reason: 'path' })

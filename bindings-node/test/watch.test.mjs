@@ -245,8 +245,9 @@ test('what_ends_a_watch_by_itself_is_thrown_once', async (t) => {
     await watching.close()
   }
   const isWrong = (reason) => (error) => error.code === 'GALLIVANT_INPUT' && error.reason === reason
-  assert.throws(() => watch(directoryFor(t), { probe: 'leash' }), isWrong('probe'))
-  assert.throws(() => watchFleet(directoryFor(t), { probe: 'dead' }), isWrong('probe'))
+  const noProbe = { code: 'HARNESS_STATE_INPUT', reason: 'probe' }
+  assert.throws(() => watch(directoryFor(t), { probe: 'leash' }), noProbe)
+  assert.throws(() => watchFleet(directoryFor(t), { probe: 'dead' }), noProbe)
   assert.throws(() => watch(directoryFor(t), { maxDepth: 1 }), isWrong('unknown-member'))
   assert.throws(() => watch(directoryFor(t), { settleMs: -1 }), isWrong('out-of-range'))
   assert.throws(() => watch(1), isWrong('argument'))

@@ -34,10 +34,13 @@ class Hooks(SeatCase):
             report, gallivant.HookReport(event="UserPromptSubmit", kind="observed", word="landed", report=landed)
         )
         self.assertEqual(self.record()["state"], "active")
-        self.assertEqual(self.observe(bytearray(payload), self.session.environment()).word, "coalesced")
+        for session in (self.session.environment(), self.session):
+            self.assertEqual(self.observe(bytearray(payload), session).word, "coalesced")
         for wrong in (payload.decode(), None, 5):
             with self.assertRaises(TypeError):
                 self.observe(wrong)
+        with self.assertRaisesRegex(TypeError, "^no session and no mapping of variables, given=`int`$"):
+            self.observe(payload, 5)
 
     def test_hs_111_an_unknown_event_is_no_observation_and_no_error(self):
         report = self.observe(b'{"hook_event_name":"Tomorrow"}')

@@ -177,6 +177,7 @@ class Probes(SeatCase):
             with self.assertRaises(gallivant.HarnessStateInputError) as raised:
                 self.reader.read(wrong)
             self.assertEqual(raised.exception.reason, "probe")
+            self.assertRegex(raised.exception.message, "^a probe is lease, alive, dead or indeterminate, .*, given=`[a-z]+`$")
 
     def test_a_probe_may_call_the_library_itself(self):
         other = gallivant.Reader(self.seat)

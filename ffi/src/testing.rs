@@ -64,7 +64,9 @@ pub unsafe extern "C" fn gallivant_testing_host_new(
     }
 }
 
-/// Puts the wall clock there, in ms since 1970. Does nothing where the clock is the machine's own.
+/// Puts the wall clock there, in ms since 1970, as an operator or a time server does. The clocks by which a record with the
+/// extension object is judged go on, so that it grows no older: what is to grow old is let by
+/// `gallivant_testing_host_advance_ms`. Does nothing where the clock is the machine's own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_testing_host_set_wall_ms(
     host: *const gallivant_host,

@@ -208,7 +208,7 @@ impl NativeSnapshot {
 
 pub(super) fn liveness(word: &str) -> Result<Liveness> {
     Liveness::from_word(word).ok_or_else(|| {
-        let message = format!("no answer of a probe, probe=`{word}`");
+        let message = format!("the answer of a probe is alive, dead or indeterminate, given=`{word}`");
         Error::new(Code::HarnessStateInput, message).with_reason("probe")
     })
 }

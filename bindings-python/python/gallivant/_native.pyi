@@ -817,7 +817,8 @@ class Session:
     def end(self, /, exit: str | None = None) -> Report:
         """
         Ends the session with this exit, such as `exit 0` or `signal 9`, and releases the lease. Durable when it lands
-        with an exit. Afterwards no heartbeat does anything.
+        with an exit. Afterwards no heartbeat does anything. The session's writer can still observe, and a plain `observe`
+        lands over the ending; what does not know better than the wrapper uses `observe_unless_ended`.
 
         Raises as `Writer.ended`, with the lease still held; `HarnessStateInputError` with reason `forked` in a forked
         child.
@@ -834,8 +835,13 @@ class Session:
     def heartbeat_if_due(self, /) -> Tick:
         """
         Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it.
-        Call it as often as is convenient: between two due times it reads nothing and writes nothing. It also asks
-        again for a lease that could not be had, and gives the lease up once another session has claimed.
+        Call it as often as is convenient, once a second, say: between two due times it writes nothing, and looks only
+        whether the attached harness still runs and whether another session has claimed. It also asks again for a lease
+        that could not be had.
+
+        Once another session has claimed the seat it gives the lease up and answers `skipped` for good, with the skip
+        `superseded` (`foreign-token` where only the record tells): then end the harness, because nothing that it does is
+        seen any more.
 
         Raises as `Writer.heartbeat`; `HarnessStateInputError` with reason `forked` in a forked child.
         """
@@ -1245,7 +1251,7 @@ class Writer:
     def ended(self, /, exit: str | None = None) -> Report:
         """
         Records the end with this exit, such as `exit 0` or `signal 9`. A repeat coalesces, another exit replaces.
-        Durable when it lands with an exit. Raises as `observe`.
+        Durable when it lands with an exit. A plain `observe` may follow and lands. Raises as `observe`.
         """
     @property
     def evidence(self, /) -> str:
@@ -1363,11 +1369,11 @@ def mint_token(*, host: TestHost | None = None) -> str:
     Mints a session token that neither a reused pid nor a fork nor a copied container repeats.
     """
 
-def observe_hook(harness: str, payload: "bytes | bytearray", session: "SessionEnvironment | collections.abc.Mapping[str, str] | None", *, options: Options | None = None, host: TestHost | None = None) -> HookReport:
+def observe_hook(harness: str, payload: "bytes | bytearray", session: "Session | SessionEnvironment | collections.abc.Mapping[str, str] | None", *, options: Options | None = None, host: TestHost | None = None) -> HookReport:
     """
     Observes one event of `harness` (`claude`, `codex`, `opencode`, `gemini`) for a session. `payload` is what the
-    harness handed over, byte for byte. `session` is a `SessionEnvironment`, or the environment of the hook, such as
-    `os.environ`; without a session nothing changes and the answer is refused as `identity-missing`.
+    harness handed over, byte for byte. `session` is a `Session` of this process, a `SessionEnvironment`, or the environment
+    of the hook, such as `os.environ`; without a session nothing changes and the answer is refused as `identity-missing`.
 
     It waits for the lock for at most 250 ms. Whatever goes wrong with the payload, the session or the disk is in the
     report, and in `.harness-state.log` beside the record, and no exception. A process that does nothing else has

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::{SessionVariables, WriterIdentity};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -115,8 +115,13 @@ fn bytes_of(value: &Bound<'_, PyString>) -> PyResult<OsString> {
 /// Looks the six variables up in a mapping such as `os.environ`.
 ///
 /// # Errors
-/// What the mapping raises, except `KeyError`; `TypeError` for a value that is no string.
+/// What the mapping raises, except `KeyError`; `TypeError` for what is no mapping, and for a value that is no string.
 pub(crate) fn variables_of(environ: &Bound<'_, PyAny>) -> PyResult<SessionVariables> {
+    if !environ.hasattr("__getitem__")? {
+        let message =
+            format!("no session and no mapping of variables, given=`{}`", environ.get_type().name()?);
+        return Err(PyTypeError::new_err(message));
+    }
     let mut found = Vec::new();
     for name in core::VARIABLES {
         match environ.get_item(name) {

@@ -13,6 +13,7 @@ use pyo3::pybacked::PyBackedBytes;
 use super::environment::{SessionEnvironment, variables_of};
 use super::options::{Options, options_of};
 use super::outcome::Report;
+use super::session::Session;
 use crate::argument::{Given, all_taken, taken};
 use crate::error::Exception;
 use crate::host::host_of;
@@ -64,13 +65,14 @@ impl HookReport {
 /// For whom an event is observed.
 #[derive(FromPyObject)]
 pub(crate) enum Whose<'py> {
-    Session(Bound<'py, SessionEnvironment>),
+    Session(Bound<'py, Session>),
+    Environment(Bound<'py, SessionEnvironment>),
     Environ(Bound<'py, PyAny>),
 }
 
 /// Observes one event of `harness` (`claude`, `codex`, `opencode`, `gemini`) for a session. `payload` is what the
-/// harness handed over, byte for byte. `session` is a `SessionEnvironment`, or the environment of the hook, such as
-/// `os.environ`; without a session nothing changes and the answer is refused as `identity-missing`.
+/// harness handed over, byte for byte. `session` is a `Session` of this process, a `SessionEnvironment`, or the environment
+/// of the hook, such as `os.environ`; without a session nothing changes and the answer is refused as `identity-missing`.
 ///
 /// It waits for the lock for at most 250 ms. Whatever goes wrong with the payload, the session or the disk is in the
 /// report, and in `.harness-state.log` beside the record, and no exception. A process that does nothing else has
@@ -82,7 +84,7 @@ pub(crate) enum Whose<'py> {
 #[pyo3(signature = (
     harness,
     payload: "bytes | bytearray",
-    session: "SessionEnvironment | collections.abc.Mapping[str, str] | None",
+    session: "Session | SessionEnvironment | collections.abc.Mapping[str, str] | None",
     *,
     options=None,
     host=None,
@@ -103,6 +105,10 @@ pub(crate) fn observe_hook(
             call::infallible(py, || core::observe_hook_for(&variables, harness, &payload, &options, &host))?
         }
         Some(Whose::Session(session)) => {
+            let session = session.get().environment(py)?.core();
+            call::infallible(py, || core::observe_hook(harness, &payload, Some(&session), &options, &host))?
+        }
+        Some(Whose::Environment(session)) => {
             let session = session.get().core();
             call::infallible(py, || core::observe_hook(harness, &payload, Some(&session), &options, &host))?
         }

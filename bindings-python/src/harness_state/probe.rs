@@ -14,6 +14,7 @@ use crate::argument::Given;
 use crate::{call, error};
 
 const LEASE: &str = "lease";
+const PROBES: &str = "a probe is lease, alive, dead or indeterminate, a process identity, or a function";
 
 /// The core's probe of a watched record for an optional argument.
 ///
@@ -39,7 +40,9 @@ pub(super) fn fleet_probe_of(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Fl
     match argument {
         None => Ok(FleetProbe::None),
         Some(argument) if is_lease(argument)? => Ok(FleetProbe::Lease),
-        Some(argument) => Err(no_probe(argument.py(), &argument.str()?.to_cow()?)),
+        Some(argument) => {
+            Err(refused(argument.py(), "the probe of a fleet is lease or none", &shown(argument)?))
+        }
     }
 }
 
@@ -68,13 +71,13 @@ pub(super) fn probe_of(
         let answer = Liveness::from_word(&word);
         return match answer {
             Some(answer) => Ok(Box::new(answer)),
-            None => Err(no_probe(argument.py(), &word)),
+            None => Err(refused(argument.py(), PROBES, &word)),
         };
     }
     if argument.is_callable() {
         return Ok(Box::new(FunctionProbe { function: argument.clone().unbind() }));
     }
-    Err(no_probe(argument.py(), &argument.get_type().to_string()))
+    Err(refused(argument.py(), PROBES, &shown(argument)?))
 }
 
 /// The fixed answer of this word.
@@ -82,11 +85,20 @@ pub(super) fn probe_of(
 /// # Errors
 /// `HARNESS_STATE_INPUT` with reason `probe` for any other word.
 pub(super) fn answer_of(py: Python<'_>, word: &str) -> PyResult<Liveness> {
-    Liveness::from_word(word).ok_or_else(|| no_probe(py, word))
+    Liveness::from_word(word)
+        .ok_or_else(|| refused(py, "the answer of a probe is alive, dead or indeterminate", word))
 }
 
-fn no_probe(py: Python<'_>, given: &str) -> PyErr {
-    let message = format!("no probe and no answer of one, given=`{given}`");
+/// What was given, as a message shows it: a word itself, of anything else its type.
+fn shown(argument: &Bound<'_, PyAny>) -> PyResult<String> {
+    match argument.extract::<Given<String>>() {
+        Ok(Given(word)) => Ok(word),
+        Err(_) => Ok(argument.get_type().name()?.to_string()),
+    }
+}
+
+fn refused(py: Python<'_>, wanted: &str, given: &str) -> PyErr {
+    let message = format!("{wanted}, given=`{given}`");
     error::raise(py, &Error::new(Code::HarnessStateInput, message).with_reason("probe"))
 }
 

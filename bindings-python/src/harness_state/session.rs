@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// What to hand to the harness and its hooks.
-    fn environment(&self, py: Python<'_>) -> PyResult<SessionEnvironment> {
+    pub(super) fn environment(&self, py: Python<'_>) -> PyResult<SessionEnvironment> {
         Ok(call::infallible(py, || self.session.environment())?.into())
     }
 
@@ -121,8 +121,13 @@ impl Session {
     }
 
     /// Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it.
-    /// Call it as often as is convenient: between two due times it reads nothing and writes nothing. It also asks
-    /// again for a lease that could not be had, and gives the lease up once another session has claimed.
+    /// Call it as often as is convenient, once a second, say: between two due times it writes nothing, and looks only
+    /// whether the attached harness still runs and whether another session has claimed. It also asks again for a lease
+    /// that could not be had.
+    ///
+    /// Once another session has claimed the seat it gives the lease up and answers `skipped` for good, with the skip
+    /// `superseded` (`foreign-token` where only the record tells): then end the harness, because nothing that it does is
+    /// seen any more.
     ///
     /// Raises as `Writer.heartbeat`; `HarnessStateInputError` with reason `forked` in a forked child.
     fn heartbeat_if_due(&self, py: Python<'_>) -> PyResult<Tick> {
@@ -130,7 +135,8 @@ impl Session {
     }
 
     /// Ends the session with this exit, such as `exit 0` or `signal 9`, and releases the lease. Durable when it lands
-    /// with an exit. Afterwards no heartbeat does anything.
+    /// with an exit. Afterwards no heartbeat does anything. The session's writer can still observe, and a plain `observe`
+    /// lands over the ending; what does not know better than the wrapper uses `observe_unless_ended`.
     ///
     /// Raises as `Writer.ended`, with the lease still held; `HarnessStateInputError` with reason `forked` in a forked
     /// child.

@@ -160,7 +160,7 @@ impl Writer {
     }
 
     /// Records the end with this exit, such as `exit 0` or `signal 9`. A repeat coalesces, another exit replaces.
-    /// Durable when it lands with an exit. Raises as `observe`.
+    /// Durable when it lands with an exit. A plain `observe` may follow and lands. Raises as `observe`.
     #[pyo3(signature = (exit=None))]
     fn ended(&self, py: Python<'_>, exit: Option<Given<String>>) -> PyResult<Report> {
         let report = call::fallible(py, || self.core().ended(text_of(exit.as_ref())))?;

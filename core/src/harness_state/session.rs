@@ -251,8 +251,9 @@ impl Session {
     }
 
     /// Ends the session with this exit, e.g. `exit 0` or `signal 9`, and releases the lease. Durable when it lands
-    /// with an exit. Afterwards no heartbeat does anything. Its writers can still observe, which is an error of the
-    /// caller's: without the lease the seat then reads `session-dead`.
+    /// with an exit. Afterwards no heartbeat does anything. Its writers can still observe, and a plain
+    /// [`Writer::observe`] lands over the ending (HS-42), with which the seat reads `session-dead` under a lease probe. What
+    /// does not know better than the wrapper, such as a channel, uses [`Writer::observe_unless_ended`].
     ///
     /// # Errors
     /// As [`Writer::ended`]; the lease is then still held.

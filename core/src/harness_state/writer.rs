@@ -168,7 +168,7 @@ impl Writer {
     }
 
     /// Records the end: `observe` of ended, with this exit, e.g. `exit 0` or `signal 9`. A repeat coalesces, another
-    /// exit replaces. Durable when it lands with an exit.
+    /// exit replaces. Durable when it lands with an exit. A plain [`Writer::observe`] may follow and lands (HS-42).
     ///
     /// # Errors
     /// As [`Writer::observe`].

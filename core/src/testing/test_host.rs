@@ -63,7 +63,9 @@ impl TestHost {
         &self.host
     }
 
-    /// Puts the wall clock there. Does nothing where the clock is the machine's own.
+    /// Puts the wall clock there, as an operator or a time server does. The clocks by which a record with the extension
+    /// object is judged go on (HS-96), so that it grows no older: what is to grow old is let by [`TestHost::advance_ms`].
+    /// Does nothing where the clock is the machine's own.
     pub fn set_wall_ms(&self, wall_ms: u64) {
         if let Some(clock) = &self.clock {
             clock.set_wall_ms(wall_ms);

@@ -193,8 +193,12 @@ pub unsafe extern "C" fn gallivant_harness_state_session_harness_process(
 }
 
 /// Renews the stamp when the refresh interval has passed since the session's last stamp, whoever of it wrote it. Call it as
-/// often as is convenient; between two due times it reads nothing and writes nothing. It also asks again for a lease that
-/// could not be had, and gives the lease up once another session has claimed. `tick` may be NULL.
+/// often as is convenient, once a second, say: between two due times it writes nothing, and looks only whether the attached
+/// harness still runs and whether another session has claimed. It also asks again for a lease that could not be had.
+///
+/// Once another session has claimed the seat it gives the lease up and answers `GALLIVANT_TICK_SKIPPED` for good, with
+/// `GALLIVANT_SKIP_SUPERSEDED` (`GALLIVANT_SKIP_FOREIGN_TOKEN` where only the record tells): then end the harness, because
+/// nothing that it does is seen any more. `tick` may be NULL.
 ///
 /// Errors: as `gallivant_harness_state_writer_heartbeat`; `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked` in a forked
 /// child.
@@ -241,7 +245,9 @@ pub unsafe extern "C" fn gallivant_harness_state_session_holds_lease(
 }
 
 /// Ends the session with this exit, e.g. `exit 0` or `signal 9`, or NULL for none, and releases the lease. Durable when
-/// it lands with an exit. Afterwards no heartbeat does anything. `report` may be NULL.
+/// it lands with an exit. Afterwards no heartbeat does anything. The session's writers can still observe, and a plain
+/// `gallivant_harness_state_writer_observe` lands over the ending; what does not know better than the wrapper uses
+/// `gallivant_harness_state_writer_observe_unless_ended`. `report` may be NULL.
 ///
 /// Errors: as `gallivant_harness_state_writer_ended`; the lease is then still held.
 #[unsafe(no_mangle)]

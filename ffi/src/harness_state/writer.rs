@@ -134,7 +134,8 @@ pub unsafe extern "C" fn gallivant_harness_state_writer_observe_unless_ended(
 }
 
 /// Records the end, with this exit, e.g. `exit 0` or `signal 9`; NULL for none. A repeat coalesces, another exit
-/// replaces. Durable when it lands with an exit. `report` may be NULL.
+/// replaces. Durable when it lands with an exit. A plain `gallivant_harness_state_writer_observe` may follow and lands.
+/// `report` may be NULL.
 ///
 /// Errors: as `gallivant_harness_state_writer_observe`.
 #[unsafe(no_mangle)]
