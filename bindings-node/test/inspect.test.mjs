@@ -99,7 +99,7 @@ test('an_error_that_is_printed_or_that_nobody_catches_says_code_reason_and_remed
     "Promise.resolve().then(() => new Reader(''))",
   ]) {
     const said = await printed(script)
-    assert.match(said, /^GallivantError: the reader's path cannot be used, path=``$/m, said)
+    assert.match(said, /^GallivantError: the directory's path cannot be used, path=``: /m, said)
     for (const part of [error.code, `reason: 'path'`, error.remedy, error.message]) assert.equal(times(said, part), 1, said)
     assert.doesNotMatch(said, /null/, 'what tells nothing is not shown')
   }

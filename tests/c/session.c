@@ -114,9 +114,8 @@ static void a_superseded_session_gives_its_lease_up(void)
     gallivant_harness_state_session *old = start_in(directory, "tok-a", &options), *new;
     new = start_in(directory, "tok-b", &options);
     CHECK(holds_lease(old) == 1 && holds_lease(new) == 0);
-    CHECK_OK(gallivant_testing_host_advance_ms(host, (int64_t)(6 * minute), &error));
     gallivant_harness_state_tick skipped = tick(old);
-    CHECK(skipped.kind == GALLIVANT_TICK_SKIPPED && skipped.skip == GALLIVANT_SKIP_FOREIGN_TOKEN);
+    CHECK(skipped.kind == GALLIVANT_TICK_SKIPPED && skipped.skip == GALLIVANT_SKIP_SUPERSEDED);
     CHECK(holds_lease(old) == 0);
     CHECK_OK(gallivant_harness_state_session_heartbeat_if_due(new, NULL, &error));
     CHECK(holds_lease(new) == 1);
