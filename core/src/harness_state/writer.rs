@@ -348,14 +348,17 @@ impl Writer {
     /// What this writer brings to a decision, and how often it has been interrupted by now.
     fn standing(&self) -> (Standing<'_>, u64) {
         let memory = self.memory();
-        let standing = Standing {
+        (self.standing_with(&memory), memory.interrupts)
+    }
+
+    fn standing_with(&self, memory: &Memory) -> Standing<'_> {
+        Standing {
             identity: &self.identity,
             sequence: memory.sequence,
-            interrupted: memory.interrupts != memory.answered_interrupts,
+            interrupted: memory.is_interrupted(),
             evidence: self.evidence,
             event_ms: self.event_ms,
-        };
-        (standing, memory.interrupts)
+        }
     }
 
     fn carry_out(
@@ -401,8 +404,8 @@ impl Writer {
     fn coalesce_without_lock(&self, observation: &Observation, keep_ending: bool) -> Option<Report> {
         let directory = {
             let memory = self.memory();
-            let is_interrupted = memory.interrupts != memory.answered_interrupts;
-            memory.judged.as_ref().filter(|judged| !is_interrupted && judged.record().says(observation))?;
+            let judged = memory.judged.as_ref().filter(|judged| judged.record().says(observation));
+            judged.filter(|_| !memory.is_interrupted())?;
             memory.directory.clone()?
         };
         // By its path: where that leads to the judged file, it leads through the directory that is open.
@@ -418,14 +421,7 @@ impl Writer {
             now: &now,
             options: &self.seat.options,
         };
-        let standing = Standing {
-            identity: &self.identity,
-            sequence: memory.sequence,
-            interrupted: memory.interrupts != memory.answered_interrupts,
-            evidence: self.evidence,
-            event_ms: self.event_ms,
-        };
-        match transition::observe(at, standing, observation, keep_ending) {
+        match transition::observe(at, self.standing_with(&memory), observation, keep_ending) {
             Decision::Resolved { then: Then::Coalesce, .. } => Some(Report::of(Outcome::Coalesced)),
             Decision::Resolved { .. } | Decision::Refused(_) => None,
         }

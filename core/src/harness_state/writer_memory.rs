@@ -22,6 +22,13 @@ pub(super) struct Memory {
     pub(super) names: Option<StagedNames>,
 }
 
+impl Memory {
+    /// Whether what stands was interrupted and nothing has landed since.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupts != self.answered_interrupts
+    }
+}
+
 /// The record that stood when it was last judged under the lock. Its file stays open, so that no other can get its
 /// inode number.
 #[derive(Debug)]
