@@ -15,6 +15,9 @@ use crate::clock::Clock;
 
 /// The first pause between two tries. Short, because a holder works for some 50 µs.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
+/// Each pause is longer than the one before by this part of it. Little, because whoever pauses for a hundred times as long as
+/// a holder works leaves the lock idle, and a try costs next to nothing.
+const GROWTH: u32 = 8;
 /// The longest pause, so that a waiter notices a release soon whatever the wait.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// A short wait has shorter pauses, so that every wait has as many tries as one of 10 s: each try has the same small
@@ -152,7 +155,7 @@ fn acquire_named(
                 if clock.is_cancelled() {
                     return Err(LockError::Cancelled);
                 }
-                pause = (pause * 2).min(longest);
+                pause = (pause + pause / GROWTH).min(longest);
             }
             Err(error) if has_no_locks(&error) => return Err(LockError::DoesNotExclude),
             Err(error) => return Err(LockError::Io(error)),
