@@ -124,9 +124,9 @@ RUNS = (
     # The turn ends while the child works, and a second one begins by itself when the child is done.
     Run("subagent-behind", {"job-parent": (agent(True),), "job-child": (bash("touch childs; sleep 2"),)},
         (headless("Please do job-parent", *FREE, "Agent"),),
-        f"{BEGIN} active idle? active:children active idle {END}",
-        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"), files=("childs",),
-        documented=("Subagents", f"{BEGIN} active idle active idle {END}")),
+        # Between the child's end and the prompt that Claude Code gives itself nothing runs for a moment.
+        f"{BEGIN} active idle? active:children idle? active idle {END}",
+        events=("child:SubagentStart", "child:PreToolUse(Bash)", "child:SubagentStop", "Stop"), files=("childs",)),
     Run("resume", {"job-first": (bash("touch first"),), "job-second": (bash("touch second"),)},
         (headless("Please do job-first", *FREE), headless("Please do job-second", "--continue", *FREE)),
         f"{BEGIN} active idle {END} unknown:claimed ready idle active idle {END}",
