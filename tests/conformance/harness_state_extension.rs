@@ -423,3 +423,14 @@ fn a_session_that_lost_its_seat_says_so_at_once_and_lets_go_of_the_lease() {
     next.heartbeat_if_due().expect("no error");
     assert!(next.holds_lease(), "and its death can be seen from now on");
 }
+
+#[test]
+fn hs_97_what_happens_now_is_not_older_than_what_was_stamped_in_the_same_millisecond() {
+    for microseconds in [0, 400, 500, 900] {
+        let scene = Scene::new();
+        scene.simulation.clock.advance(Duration::from_micros(microseconds));
+        observe(scene.writer(), &active());
+        let report = scene.hook(r#"{"hook_event_name":"Stop"}"#);
+        assert_eq!(report.outcome.word(), "landed", "{microseconds} µs into the millisecond");
+    }
+}

@@ -10,6 +10,7 @@ use super::adapters::{Effect, Event, Harness, Ignored, Resolution, interpret};
 use super::ancestry::{ancestors, is_foreign};
 use super::environment::{SessionEnvironment, SessionVariables};
 use super::log;
+use super::moment::Moment;
 use super::options::Options;
 use super::outcome::{Outcome, Refusal, Report};
 use super::reader::Reader;
@@ -182,11 +183,10 @@ fn observe_event(
         let refused = Report { outcome: Outcome::Refused(Refusal::ForeignDescendant), floor_failure: None };
         return Ok(HookOutcome::Observed(refused));
     }
-    let happened = match origin {
-        HookOrigin::OwnProcess => own_start(host),
-        HookOrigin::Told => host.clock.now().boot,
+    let happened_ms = match origin {
+        HookOrigin::OwnProcess => own_start_ms(host),
+        HookOrigin::Told => now_ms(host),
     };
-    let happened_ms = u64::try_from(happened.as_millis()).unwrap_or(u64::MAX);
     let writer = session.writer(&options, host)?.of_hook(happened_ms);
     if let Some(child) = &event.child {
         let report = writer.note_child(child)?;
@@ -208,11 +208,16 @@ fn observe_event(
 
 /// When this process started, on the boot clock; now where that is not known. The table counts whole ticks (Linux:
 /// 10 ms), so the end of the tick is meant: what stood before the hook was started is never taken for later.
-fn own_start(host: &Host) -> Duration {
-    let now = host.clock.now().boot;
-    let start = host.processes.own_start();
+fn own_start_ms(host: &Host) -> u64 {
+    let (now, start) = (now_ms(host), host.processes.own_start());
     let tick_ends = if start == 0 { None } else { since_boot(start.saturating_add(1)) };
-    tick_ends.map_or(now, |ends| ends.min(now))
+    tick_ends.and_then(|ends| u64::try_from(ends.as_millis()).ok()).map_or(now, |ends| ends.min(now))
+}
+
+/// The boot clock in the very milliseconds with which records are stamped: those of another rounding could make what
+/// happens now older than what was stamped a moment ago.
+fn now_ms(host: &Host) -> u64 {
+    Moment::now(host).boot_ms().unwrap_or_default()
 }
 
 /// Whether this process stands under another harness than the one that the session attached. Looked at before the

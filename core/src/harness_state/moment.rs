@@ -42,6 +42,11 @@ impl Moment {
         Moment { wall_ms, machine: Some(machine) }
     }
 
+    /// The clock that counts the machine's sleep, in ms, as extensions are stamped with it; none where it is not known.
+    pub(crate) fn boot_ms(&self) -> Option<u64> {
+        self.machine.as_ref().map(|machine| machine.boot_ms)
+    }
+
     /// An instant of which the wall clock alone is known: a record's extension then tells nothing.
     #[must_use]
     pub fn wall(wall_ms: u64) -> Self {
