@@ -139,6 +139,8 @@ fn hs_94_the_death_of_a_session_in_another_pid_namespace_shows_in_its_lease() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let mut child = start_inside("session-inside", root.path(), true);
     Lines::of(&mut child).wait_for("ready");
+    // Waiting for it would close its input, and it would go on to its end before it dies.
+    let input = child.stdin.take();
     // The first process of the namespace dies with the one that made it.
     child.kill().expect("SIGKILL");
     child.wait().expect("reaped");
@@ -150,6 +152,7 @@ fn hs_94_the_death_of_a_session_in_another_pid_namespace_shows_in_its_lease() {
         assert!(started.elapsed().as_secs() < 10, "its lease is still held");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    drop(input);
 }
 
 #[test]
