@@ -46,13 +46,15 @@
 //! ```
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
-//! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] is the first domain.
+//! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] and
+//! [`idempotency`] are the domains.
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod clock;
 pub mod error;
 pub mod harness_state;
 pub mod host;
+pub mod idempotency;
 pub mod json;
 pub mod process;
 pub mod random;

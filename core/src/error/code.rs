@@ -103,14 +103,58 @@ codes! {
     /// A malformed argument, payload or environment, or an object used after a fork.
     HarnessStateInput = 111, "HARNESS_STATE_INPUT", Input,
         "correct what the reason names; nothing was written";
+
+    /// The key belongs to a create with another body.
+    IdempotencyKeyReused = 300, "IDEMPOTENCY_KEY_REUSED", Refused,
+        "resend the bytes that were sent first with this key, or send the new request with a new key";
+    /// A key that is no key.
+    IdempotencyKeyInvalid = 301, "IDEMPOTENCY_KEY_INVALID", Input,
+        "send a key of 1 to 255 bytes of visible ASCII, such as a UUID";
+    /// An operation or a scope that is none.
+    IdempotencyScopeInvalid = 302, "IDEMPOTENCY_SCOPE_INVALID", Input,
+        "name the operation and at least one owner, each 1 to 255 bytes of UTF-8";
+    /// The first create with the key still runs.
+    IdempotencyInProgress = 303, "IDEMPOTENCY_IN_PROGRESS", Busy,
+        "repeat the request with the same key and body; it gets the first create's answer once that has finished";
+    /// A reservation that somebody else has taken over, or that has ended.
+    IdempotencyClaimLost = 304, "IDEMPOTENCY_CLAIM_LOST", Refused,
+        "undo what this create made and answer with the resource that the error names, once it names one";
+    /// An answer above the limit.
+    IdempotencyAnswerTooLarge = 305, "IDEMPOTENCY_ANSWER_TOO_LARGE", Input,
+        "save a shorter answer, or raise max_answer_bytes; the reservation is still held";
+    /// The store cannot be opened, read or written.
+    IdempotencyStoreUnavailable = 306, "IDEMPOTENCY_STORE_UNAVAILABLE", Unavailable,
+        "check the path, its permissions and the free space that the message names; keyed creates are refused until then";
+    /// A file system on which a store cannot exclude.
+    IdempotencyStoreUnsupported = 307, "IDEMPOTENCY_STORE_UNSUPPORTED", Unavailable,
+        "move the store to a local file system whose locks exclude and that can share memory, such as ext4, xfs or tmpfs";
+    /// Bytes of the store make no sense.
+    IdempotencyStoreCorrupt = 308, "IDEMPOTENCY_STORE_CORRUPT", Corrupt,
+        "restore the file that the message names with its -wal from a backup, or move both aside and find out what their keys made";
+    /// The store is of another version.
+    IdempotencyStoreVersion = 309, "IDEMPOTENCY_STORE_VERSION", Incompatible,
+        "open the store with the version of the library that wrote it, or a later one";
+    /// Somebody else was writing until the deadline.
+    IdempotencyBusy = 310, "IDEMPOTENCY_BUSY", Busy,
+        "repeat the call; if it stays, look for the process that holds the store's lock (fuser, lslocks)";
+    /// A store that came through a fork.
+    IdempotencyForked = 311, "IDEMPOTENCY_FORKED", Input,
+        "open a fresh store in the child";
+    /// A malformed argument or an option out of range.
+    IdempotencyInput = 312, "IDEMPOTENCY_INPUT", Input,
+        "correct what the reason names; nothing was written";
 }
 
 impl Code {
-    /// The word of the specification and of the conformance protocol: the name without its domain's prefix, in
-    /// lower case with hyphens (`HARNESS_STATE_UNKNOWN_STATE` is `unknown-state`).
+    /// The word of the specification and of wire protocols, in lower case: the name without its domain's prefix and with
+    /// hyphens (`HARNESS_STATE_UNKNOWN_STATE` is `unknown-state`), for idempotency the whole name
+    /// (`idempotency_key_reused`).
     #[must_use]
     pub fn word(self) -> String {
         let name = self.name();
+        if name.starts_with("IDEMPOTENCY_") {
+            return name.to_ascii_lowercase();
+        }
         let bare = name.strip_prefix("HARNESS_STATE_").or_else(|| name.strip_prefix("GALLIVANT_"));
         bare.unwrap_or(name).to_ascii_lowercase().replace('_', "-")
     }

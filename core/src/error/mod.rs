@@ -8,6 +8,7 @@ mod kind;
 
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 
 pub use code::Code;
 pub use kind::Kind;
@@ -22,13 +23,21 @@ pub struct Error {
     reason: Option<&'static str>,
     message: String,
     source: Option<io::Error>,
+    about: Option<Box<About>>,
+}
+
+/// What an error is about, where a caller needs more than words.
+#[derive(Debug, Default)]
+struct About {
+    file: Option<PathBuf>,
+    resource: Option<String>,
 }
 
 impl Error {
     /// An error of this code. `message` is one line, lower case, without a full stop.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, reason: None, message: message.into(), source: None }
+        Error { code, reason: None, message: message.into(), source: None, about: None }
     }
 
     /// Refines the code by a stable word, such as `forked`.
@@ -42,6 +51,22 @@ impl Error {
     #[must_use]
     pub fn with_source(mut self, source: io::Error) -> Self {
         self.source = Some(source);
+        self
+    }
+
+    /// Names the file that an operator has to look at.
+    #[must_use]
+    pub fn with_file(mut self, file: &Path) -> Self {
+        self.about.get_or_insert_default().file = Some(file.to_owned());
+        self
+    }
+
+    /// Names the thing that somebody else made, where there is one.
+    #[must_use]
+    pub fn with_resource(mut self, resource: Option<String>) -> Self {
+        if resource.is_some() {
+            self.about.get_or_insert_default().resource = resource;
+        }
         self
     }
 
@@ -76,6 +101,18 @@ impl Error {
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         self.code.remedy()
+    }
+
+    /// The file that an operator has to look at, where the error is about one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.about.as_ref()?.file.as_deref()
+    }
+
+    /// What somebody else made, where a create has lost to another one that has completed.
+    #[must_use]
+    pub fn resource(&self) -> Option<&str> {
+        self.about.as_ref()?.resource.as_deref()
     }
 
     /// The operating system's error number, where a system call failed.

@@ -8,11 +8,13 @@
 //! the fork: no descriptor can be open and unknown at the moment of a fork, and no child inherits the mutex locked.
 //! What else a process knows of its locks lives under the same mutex for the same reason.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::{
+    Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
 
 use super::directory::FileIdentity;
 
@@ -22,6 +24,33 @@ static REGISTRY: Mutex<Registry> =
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 static INSTALL: Once = Once::new();
 static ACROSS_FORK: AcrossFork = AcrossFork(UnsafeCell::new(None));
+/// Held for reading by whoever is inside a library that a fork must not find in the middle of something.
+static QUIET: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    static QUIET_DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// No thread forks while somebody holds this. A thread may hold it more than once, and must not fork itself then.
+pub(crate) fn quiet() -> Quiet {
+    install_handlers();
+    let depth = QUIET_DEPTH.get();
+    QUIET_DEPTH.set(depth + 1);
+    // Taken once a thread: a second reader would wait for a fork that waits for the first.
+    let guard = (depth == 0).then(|| QUIET.read().unwrap_or_else(PoisonError::into_inner));
+    Quiet { _guard: guard }
+}
+
+/// See [`quiet`].
+pub(crate) struct Quiet {
+    _guard: Option<RwLockReadGuard<'static, ()>>,
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        QUIET_DEPTH.set(QUIET_DEPTH.get() - 1);
+    }
+}
 
 /// What a process knows of its locks.
 struct Registry {
@@ -132,8 +161,9 @@ fn install_handlers() {
     });
 }
 
-/// The registry's guard from just before a fork until just after it.
-struct AcrossFork(UnsafeCell<Option<MutexGuard<'static, Registry>>>);
+/// What is held from just before a fork until just after it: that nobody is in the middle of something, and the
+/// registry.
+struct AcrossFork(UnsafeCell<Option<(RwLockWriteGuard<'static, ()>, MutexGuard<'static, Registry>)>>);
 
 // SAFETY: the cell is written by `prepare`, which then owns the registry's mutex, and is emptied by the same thread
 // in `parent`, or by its only copy in `child`; the mutex keeps every other thread away in between.
@@ -183,9 +213,10 @@ impl Drop for ForkGuarded {
 }
 
 extern "C" fn prepare() {
-    let guard = registry();
+    // In this order, because whoever is in the middle of something may open or close a lock file there.
+    let held = (QUIET.write().unwrap_or_else(PoisonError::into_inner), registry());
     // SAFETY: see `AcrossFork`.
-    unsafe { *ACROSS_FORK.0.get() = Some(guard) };
+    unsafe { *ACROSS_FORK.0.get() = Some(held) };
 }
 
 extern "C" fn parent() {
@@ -197,7 +228,7 @@ extern "C" fn parent() {
 /// releases a futex.
 extern "C" fn child() {
     // SAFETY: see `AcrossFork`.
-    let Some(mut registry) = (unsafe { (*ACROSS_FORK.0.get()).take() }) else { return };
+    let Some((_quiet, mut registry)) = (unsafe { (*ACROSS_FORK.0.get()).take() }) else { return };
     GENERATION.fetch_add(1, Ordering::Relaxed);
     for fd in &registry.open {
         // SAFETY: the number was registered by its owner, whose copy in this process will not use it any more,

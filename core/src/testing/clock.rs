@@ -22,6 +22,8 @@ struct Manual {
     made: (Duration, Duration),
     boot_ahead: Duration,
     awake_ahead: Duration,
+    /// How long the machine has slept, where all three clocks stand with the wall.
+    stands: Option<Duration>,
 }
 
 impl ManualClock {
@@ -29,7 +31,8 @@ impl ManualClock {
     #[must_use]
     pub fn new(wall_ms: u64) -> Self {
         let made = (SystemClock.boot(), SystemClock.awake());
-        let state = Manual { wall_ms, made, boot_ahead: Duration::ZERO, awake_ahead: Duration::ZERO };
+        let state =
+            Manual { wall_ms, made, boot_ahead: Duration::ZERO, awake_ahead: Duration::ZERO, stands: None };
         ManualClock { state: Mutex::new(state) }
     }
 
@@ -48,6 +51,15 @@ impl ManualClock {
     /// Lets the machine sleep: time passes on the wall and boot clocks and not on the awake clock.
     pub fn suspend(&self, length: Duration) {
         self.lock().sleep_machine(length);
+    }
+
+    /// Puts all that is stamped and judged there, as if the machine had booted in 1970 and slept for so long since: the
+    /// awake clock stands with the wall clock, the boot clock ahead of it by the sleep. Clocks of several processes that
+    /// are put to one instant agree, whenever each was made.
+    pub fn stand_at(&self, wall_ms: u64, slept: Duration) {
+        let mut state = self.lock();
+        state.wall_ms = wall_ms;
+        state.stands = Some(slept);
     }
 
     fn lock(&self) -> MutexGuard<'_, Manual> {
@@ -78,8 +90,12 @@ impl Clock for ManualClock {
     fn now(&self) -> ClockReading {
         let state = self.lock();
         let (boot, awake) = state.made;
+        let wall = Duration::from_millis(state.wall_ms);
+        if let Some(slept) = state.stands {
+            return ClockReading { wall, boot: wall.saturating_add(slept), awake: wall };
+        }
         ClockReading {
-            wall: Duration::from_millis(state.wall_ms),
+            wall,
             boot: boot.saturating_add(state.boot_ahead),
             awake: awake.saturating_add(state.awake_ahead),
         }

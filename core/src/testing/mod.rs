@@ -59,12 +59,14 @@
 //! ```
 
 mod clock;
+mod machine;
 mod processes;
 mod random;
 mod simulation;
 mod test_host;
 
 pub use clock::{ManualClock, SimulatedClock};
+pub use machine::RenamedMachine;
 pub use processes::SimulatedProcesses;
 pub use random::{FixedRandom, SeededRandom};
 pub use simulation::{Simulation, simulated_host};

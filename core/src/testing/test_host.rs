@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Fault, FixedRandom, ManualClock};
+use super::{Fault, FixedRandom, ManualClock, RenamedMachine};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::host::Host;
@@ -20,6 +20,10 @@ pub struct TestHostOptions<'a> {
     pub random: Vec<u64>,
     /// A list of faults as JSON (see [`Fault`]); none for no faults.
     pub faults_json: Option<&'a str>,
+    /// Another name of the machine; none for its own. Processes under different names prove nothing of each other.
+    pub machine: Option<&'a str>,
+    /// Another identity of the boot; none for its own.
+    pub boot: Option<&'a str>,
 }
 
 /// The real disk and the real process table behind a clock, chance and faults that a test sets.
@@ -48,12 +52,15 @@ impl TestHost {
         } else {
             Arc::new(FixedRandom::new(options.random))
         };
-        let host = Host {
+        let mut host = Host {
             clock: clock.clone().map_or(Arc::new(SystemClock) as Arc<dyn Clock>, |clock| clock),
             random,
             files: Arc::new(files.clone()),
             ..Host::system()
         };
+        if options.machine.is_some() || options.boot.is_some() {
+            host.processes = Arc::new(RenamedMachine::new(host.processes, options.machine, options.boot));
+        }
         Ok(TestHost { host, clock, files })
     }
 
@@ -69,6 +76,14 @@ impl TestHost {
     pub fn set_wall_ms(&self, wall_ms: u64) {
         if let Some(clock) = &self.clock {
             clock.set_wall_ms(wall_ms);
+        }
+    }
+
+    /// Puts all clocks by which something is stamped and judged there, the machine having slept for so long. Does nothing
+    /// where the clock is the machine's own.
+    pub fn stand_at(&self, wall_ms: u64, slept_ms: u64) {
+        if let Some(clock) = &self.clock {
+            clock.stand_at(wall_ms, Duration::from_millis(slept_ms));
         }
     }
 

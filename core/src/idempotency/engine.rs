@@ -1,0 +1,78 @@
+//! The trait behind which an engine keeps claims (IK-20).
+//!
+//! An engine knows nothing of the rules. It keeps records whole, changes one at a time in a transaction that excludes
+//! every other process and thread, and makes durable what it has committed. `tests/conformance` holds the suite that
+//! proves an engine by running every clause over it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{ClaimName, ClaimRecord, Patience};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::storage::Notifier;
+
+/// What is to happen to the record of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing: the transaction writes nothing and syncs nothing.
+    Keep,
+    /// It stands there now, in the place of what stood there before.
+    Put(ClaimRecord),
+    /// The name is free.
+    Remove,
+}
+
+/// What one call of a sweep did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// Expired claims that are gone.
+    pub removed: u64,
+    /// Whether there may be more, so that another call is worth while.
+    pub has_more: bool,
+}
+
+/// Where claims are kept.
+pub trait ClaimStore: Send + Sync + fmt::Debug {
+    /// The record of a name as the last commit left it. Writes nothing and waits for no writer.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_STORE_CORRUPT` and `IDEMPOTENCY_STORE_VERSION` when it cannot be understood,
+    /// `IDEMPOTENCY_STORE_UNAVAILABLE` when it cannot be read, `IDEMPOTENCY_FORKED`, `IDEMPOTENCY_BUSY`.
+    fn read(&self, name: &ClaimName, patience: &mut Patience) -> Result<Option<ClaimRecord>>;
+
+    /// Changes the record of one name in one transaction: nobody else changes it between the reading of what `decide` is
+    /// given and the commit of what it answers. Once this has returned, the change is durable and every other process
+    /// sees it. `decide` is called at most once for each transaction that is begun, and again only when none was
+    /// committed.
+    ///
+    /// # Errors
+    /// As [`ClaimStore::read`]. Nothing was changed, unless the disk failed in the commit itself, which
+    /// [`crate::Error::reason`] `commit` says: then it may or may not have happened.
+    fn change(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        decide: &mut dyn FnMut(Option<ClaimRecord>) -> Change,
+    ) -> Result<()>;
+
+    /// Removes finished claims that have expired at this wall clock, a bounded number in one bounded transaction. It goes
+    /// on where the last call of this store ended, and passes over what cannot be understood.
+    ///
+    /// # Errors
+    /// As [`ClaimStore::change`].
+    fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept>;
+
+    /// Proves that it can be written now, without writing anything.
+    ///
+    /// # Errors
+    /// What a create would be refused with.
+    fn check(&self, patience: &mut Patience) -> Result<()>;
+
+    /// Wakes whoever waits on [`ClaimStore::notifier`]. Called after a change that ends somebody's wait. It may fail
+    /// silently, since waiters look from time to time anyway.
+    fn announce(&self);
+
+    /// What tells of announcements by any process from now on; none where the system does not tell of them.
+    fn notifier(&self, clock: &Arc<dyn Clock>) -> Option<Box<dyn Notifier>>;
+}

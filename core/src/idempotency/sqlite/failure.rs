@@ -1,0 +1,81 @@
+//! What SQLite's results mean here.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi::{SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+
+use crate::error::{Code, Error};
+
+/// Why one try did not do.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Somebody else's turn.
+    Busy,
+    /// SQLite failed.
+    Sqlite(rusqlite::Error),
+    /// Something is the matter that has its error already.
+    Own(Error),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            // A protocol failure is a race for the lock of the shared index that was lost too often.
+            Some(
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed,
+            ) => Failure::Busy,
+            _ => Failure::Sqlite(error),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Own(error)
+    }
+}
+
+/// The error for a failure of SQLite.
+pub(super) fn explain(path: &Path, error: rusqlite::Error) -> Error {
+    let extended = error.sqlite_error().map_or(0, |error| error.extended_code);
+    let text = match &error {
+        rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    };
+    if [SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE]
+        .contains(&extended)
+    {
+        return unsupported(path, &format!("memory cannot be shared through this file system: {text}"));
+    }
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => corrupt(path, &text),
+        // No such table or column, or a value where none can be: the schema is not ours.
+        Some(ErrorCode::Unknown | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch) => {
+            corrupt(path, &text)
+        }
+        Some(_) => unavailable(path, &text),
+        None => corrupt(path, &text),
+    }
+}
+
+/// The error for a failure of the commit itself: the change may or may not have happened.
+pub(super) fn in_commit(path: &Path, error: rusqlite::Error) -> Error {
+    explain(path, error).with_reason("commit")
+}
+
+pub(super) fn unavailable(path: &Path, what: &str) -> Error {
+    about(Code::IdempotencyStoreUnavailable, path, what)
+}
+
+pub(super) fn unsupported(path: &Path, what: &str) -> Error {
+    about(Code::IdempotencyStoreUnsupported, path, what)
+}
+
+pub(super) fn corrupt(path: &Path, what: &str) -> Error {
+    about(Code::IdempotencyStoreCorrupt, path, what)
+}
+
+pub(super) fn about(code: Code, path: &Path, what: &str) -> Error {
+    Error::new(code, format!("{what}, file=`{}`", path.display())).with_file(path)
+}

@@ -1,0 +1,249 @@
+//! Claims in one SQLite file: WAL, `synchronous=FULL`, one row a claim.
+//!
+//! - `open`: making a store that is never seen half made, and refusing what is none of ours;
+//! - `row`: a record as columns, with a check value over all of them;
+//! - `inherited`: what happens to connections in a forked child;
+//! - `failure`: what SQLite's results mean here.
+//!
+//! SQLite reaches the disk by itself and not through `storage`: its own locks, its own recovery. What it is asked to do
+//! is at most one row and one commit a call. Two copies of SQLite in one process must not open one file, because POSIX
+//! locks belong to the process and closing one descriptor drops them all; so nothing here opens the file itself.
+
+mod failure;
+mod inherited;
+mod open;
+mod row;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use self::failure::{Failure, corrupt};
+use super::engine::{Change, ClaimStore, Swept};
+use super::{ClaimName, ClaimRecord, Patience};
+use crate::clock::Clock;
+use crate::error::{Code, Error, Result};
+use crate::host::Host;
+use crate::storage::{FileIdentity, FileSystem, Interest, Notifier, fork_generation, quiet};
+
+/// Expired claims that one call of a sweep removes at most: some milliseconds of work, so that no begin waits long.
+const SWEEP_ROWS: usize = 256;
+
+/// Bytes of rows that one call of a sweep reads at most, beyond the first row.
+const SWEEP_BYTES: usize = 1 << 20;
+
+/// The embedded default engine.
+#[derive(Debug)]
+pub(super) struct SqliteClaims {
+    path: PathBuf,
+    files: Arc<dyn FileSystem>,
+    /// The file that was opened. Another one under its name is another store.
+    identity: FileIdentity,
+    generation: u64,
+    connection: Mutex<Option<Connection>>,
+    sweep_from: Mutex<(i64, i64)>,
+}
+
+impl SqliteClaims {
+    /// Opens the store at this path, or makes it where nothing is. Once this has returned, the file and its name are
+    /// durable.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_STORE_UNAVAILABLE`, `…_UNSUPPORTED`, `…_CORRUPT`, `…_VERSION`, `IDEMPOTENCY_BUSY`.
+    pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<Arc<Self>> {
+        inherited::close_all();
+        let (connection, identity) = open::open(path, host, patience)?;
+        let engine = Arc::new(SqliteClaims {
+            path: path.to_owned(),
+            files: Arc::clone(&host.files),
+            identity,
+            generation: fork_generation(),
+            connection: Mutex::new(Some(connection)),
+            sweep_from: Mutex::new(inherited::BEGINNING),
+        });
+        inherited::remember(&engine);
+        Ok(engine)
+    }
+
+    /// Does something with the connection. Nobody forks in the meantime.
+    fn with<T>(
+        &self,
+        act: impl FnOnce(&Connection) -> std::result::Result<T, Failure>,
+    ) -> std::result::Result<T, Failure> {
+        let _quiet = quiet();
+        if self.generation != fork_generation() {
+            let message = "a store came through a fork and is the parent's";
+            return Err(Error::new(Code::IdempotencyForked, message).with_reason("forked").into());
+        }
+        let connection = self.connection();
+        let Some(connection) = connection.as_ref() else {
+            return Err(Error::new(Code::IdempotencyStoreUnavailable, "the store is closed").into());
+        };
+        self.still_stands()?;
+        act(connection)
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file that was removed or replaced under an open store holds claims that nobody else will see.
+    fn still_stands(&self) -> Result<()> {
+        match self.files.metadata(&self.path) {
+            Ok(found) if found.identity == self.identity => Ok(()),
+            Ok(_) => Err(failure::unavailable(&self.path, "the store's file was replaced while it was open")),
+            Err(error) => {
+                Err(failure::unavailable(&self.path, "the store's file is not there any more")
+                    .with_source(error))
+            }
+        }
+    }
+
+    /// Tries until it is not somebody else's turn.
+    fn retry<T>(
+        &self,
+        patience: &mut Patience,
+        mut act: impl FnMut(&Connection) -> std::result::Result<T, Failure>,
+    ) -> Result<T> {
+        loop {
+            match self.with(&mut act) {
+                Ok(done) => return Ok(done),
+                Err(Failure::Busy) => patience.pause()?,
+                Err(Failure::Sqlite(error)) => return Err(failure::explain(&self.path, error)),
+                Err(Failure::Own(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// One immediate transaction, committed if `act` says so.
+    fn transaction<T>(
+        &self,
+        patience: &mut Patience,
+        mut act: impl FnMut(&Connection) -> std::result::Result<(bool, T), Failure>,
+    ) -> Result<T> {
+        self.retry(patience, |connection| {
+            connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+            let acted = act(connection);
+            let ended = match &acted {
+                Ok((true, _)) => connection.prepare_cached("COMMIT")?.execute([]).map(drop),
+                _ => Ok(()),
+            };
+            if !connection.is_autocommit() {
+                // It cannot fail in a way that matters: the next transaction begins after a rollback anyway.
+                let _ = connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
+            }
+            let (_, done) = acted?;
+            match ended.map_err(Failure::from) {
+                Ok(()) => Ok(done),
+                Err(Failure::Sqlite(error)) => Err(failure::in_commit(&self.path, error).into()),
+                Err(failure) => Err(failure),
+            }
+        })
+    }
+
+    fn find(
+        &self,
+        connection: &Connection,
+        name: &ClaimName,
+    ) -> std::result::Result<Option<(i64, ClaimRecord)>, Failure> {
+        let mut select = connection.prepare_cached(row::SELECT)?;
+        let found = select.query_row([name.digest().as_slice()], |found| Ok(row::read(found))).optional()?;
+        match found {
+            None => Ok(None),
+            Some(Some(row)) => Ok(Some((row.id, row.record))),
+            Some(None) => {
+                Err(corrupt(&self.path, "a claim in the store makes no sense").with_reason("claim").into())
+            }
+        }
+    }
+}
+
+impl ClaimStore for SqliteClaims {
+    fn read(&self, name: &ClaimName, patience: &mut Patience) -> Result<Option<ClaimRecord>> {
+        self.retry(patience, |connection| Ok(self.find(connection, name)?.map(|(_, record)| record)))
+    }
+
+    fn change(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        decide: &mut dyn FnMut(Option<ClaimRecord>) -> Change,
+    ) -> Result<()> {
+        self.transaction(patience, |connection| {
+            let found = self.find(connection, name)?;
+            let (id, record) = found.map_or((None, None), |(id, record)| (Some(id), Some(record)));
+            match (decide(record), id) {
+                (Change::Keep, _) | (Change::Remove, None) => return Ok((false, ())),
+                (Change::Put(record), None) => row::insert(connection, name, &record)?,
+                (Change::Put(record), Some(id)) => row::update(connection, id, name, &record)?,
+                (Change::Remove, Some(id)) => row::delete(connection, id)?,
+            }
+            Ok((true, ()))
+        })
+    }
+
+    fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept> {
+        let mut from = self.sweep_from.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = *from;
+        let (swept, next) = self.transaction(patience, |connection| {
+            let mut next = begins;
+            let mut expired = Vec::new();
+            let (mut bytes, mut seen) = (0, 0);
+            let mut has_more = false;
+            let mut select = connection.prepare_cached(row::SELECT_EXPIRED)?;
+            let mut rows = select.query([begins.0, begins.1, row::clamped(wall_ms)])?;
+            while let Some(found) = rows.next()? {
+                if seen == SWEEP_ROWS || bytes > SWEEP_BYTES {
+                    has_more = true;
+                    break;
+                }
+                seen += 1;
+                next = row::position(found)?;
+                bytes += row::answer_bytes(found);
+                if let Some(row) = row::read(found).filter(|row| row.record.is_expired(wall_ms)) {
+                    expired.push(row.id);
+                }
+            }
+            drop(rows);
+            for id in &expired {
+                row::delete(connection, *id)?;
+            }
+            let swept = Swept { removed: expired.len() as u64, has_more };
+            Ok((!expired.is_empty(), (swept, if has_more { next } else { inherited::BEGINNING })))
+        })?;
+        *from = next;
+        Ok(swept)
+    }
+
+    fn check(&self, patience: &mut Patience) -> Result<()> {
+        self.transaction(patience, |_| Ok((false, ())))
+    }
+
+    /// Touches the file: the times of its inode change, which its directory's watchers are told of.
+    fn announce(&self) {
+        let _quiet = quiet();
+        let now = rustix::fs::Timestamps {
+            last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
+            last_modification: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
+        };
+        let _ = rustix::fs::utimensat(rustix::fs::CWD, &self.path, &now, rustix::fs::AtFlags::empty());
+    }
+
+    fn notifier(&self, clock: &Arc<dyn Clock>) -> Option<Box<dyn Notifier>> {
+        let mut notifier = self.files.notifier(clock).ok()?;
+        notifier.watch(self.path.parent()?, Interest::NamesThroughLink).ok()?;
+        Some(notifier)
+    }
+}
+
+impl Drop for SqliteClaims {
+    fn drop(&mut self) {
+        let _quiet = quiet();
+        let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if self.generation != fork_generation() {
+            // The parent's: closing it here would run SQLite's clean-up on files that the parent uses.
+            std::mem::forget(connection);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether the owner of a reservation still holds it (IK-09): a pure function of what stands on disk and of what is
+//! known now.
+
+use super::claim::{Owner, Stamp};
+use crate::process::{Liveness, ProcessTable};
+
+/// An owner of whom neither life nor death can be proved holds its reservation for so long after its last refresh, in
+/// milliseconds (IK-09).
+pub const TAKEOVER_MS: u64 = 120_000;
+
+/// A machine that slept since the owner's last refresh gave it less time than the clock says. Awake for two windows it
+/// had one of them on one side of the sleep, whenever that was.
+const TAKEOVER_AFTER_SLEEP_MS: u64 = 2 * TAKEOVER_MS;
+
+/// Two readings of the two clocks are not taken at one instant; a sleep is longer than what lies between.
+pub(super) const SHORTEST_SLEEP_MS: u64 = 10;
+
+/// What is known when a claim is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// Now.
+    pub now: Stamp,
+    /// Who lives.
+    pub processes: &'a dyn ProcessTable,
+    /// Whether a sleep of the machine was detected less than a window ago, so that no age counts yet.
+    pub is_grace: bool,
+    /// After so long without a refresh a reservation of a living owner answers unknown, in milliseconds.
+    pub max_reservation_ms: u64,
+}
+
+/// What became of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It holds the reservation.
+    Holds,
+    /// It lives and has not refreshed for so long that it may have forgotten. It is never taken over.
+    Forgot,
+    /// It is gone, or must be taken for gone.
+    Gone,
+}
+
+/// Judges the owner. None gave up by itself.
+#[must_use]
+pub fn fate(owner: Option<&Owner>, facts: &Facts<'_>) -> Fate {
+    let Some(owner) = owner else { return Fate::Gone };
+    match owner.process.liveness(facts.processes) {
+        Liveness::Dead => Fate::Gone,
+        // Its life is proved, so it shares our boot and our awake clock. No step of the wall clock and no sleep of the
+        // machine makes it forget.
+        Liveness::Alive => {
+            let age = facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms);
+            if age >= facts.max_reservation_ms { Fate::Forgot } else { Fate::Holds }
+        }
+        Liveness::Indeterminate => {
+            let age = facts.now.wall_ms.saturating_sub(owner.refreshed.wall_ms);
+            if age < TAKEOVER_MS || facts.is_grace || slept_in_between(owner, facts) {
+                Fate::Holds
+            } else {
+                Fate::Gone
+            }
+        }
+    }
+}
+
+/// Whether the machine that both share has slept since the refresh and has not been awake for long enough since.
+fn slept_in_between(owner: &Owner, facts: &Facts<'_>) -> bool {
+    let boot = facts.processes.boot();
+    let shares_boot = !boot.is_empty() && *owner.process.boot == *boot;
+    let slept = facts.now.slept_ms.saturating_sub(owner.refreshed.slept_ms);
+    let awake = facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms);
+    shares_boot && slept >= SHORTEST_SLEEP_MS && awake < TAKEOVER_AFTER_SLEEP_MS
+}
+
+/// How long from now until time alone can change what [`fate`] says of an owner that holds, in milliseconds.
+#[must_use]
+pub(super) fn ms_until_judged_again(owner: &Owner, facts: &Facts<'_>) -> u64 {
+    let left = |age: u64, limit: u64| limit.saturating_sub(age).max(1);
+    match owner.process.liveness(facts.processes) {
+        Liveness::Dead => 0,
+        Liveness::Alive => {
+            left(facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms), facts.max_reservation_ms)
+        }
+        Liveness::Indeterminate => {
+            left(facts.now.wall_ms.saturating_sub(owner.refreshed.wall_ms), TAKEOVER_MS)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Waiting for a create that runs.
+
+use std::time::Duration;
+
+use super::claim::Owner;
+use super::takeover::ms_until_judged_again;
+use super::{Begin, ClaimName, Fingerprint, How, IdempotencyStore};
+use crate::error::{Code, Error, Result};
+use crate::process::Liveness;
+use crate::storage::Notifier;
+
+/// The longest pause between two looks where the system tells of ends: what it does not tell of is the death of an owner
+/// that cannot be watched, and an end whose process died between its commit and its announcement.
+const LONGEST_WITH_NOTICES: Duration = Duration::from_millis(250);
+
+/// The longest pause where it does not, so that every waiter has its answer within 50 ms.
+const LONGEST_WITHOUT_NOTICES: Duration = Duration::from_millis(25);
+
+/// The first pause where the system does not tell. A create that has begun takes a commit at the least.
+const FIRST_WITHOUT_NOTICES: Duration = Duration::from_millis(1);
+
+/// A create with the same key and body that runs in this or another process.
+#[derive(Clone, Debug)]
+pub struct Ticket {
+    store: IdempotencyStore,
+    name: ClaimName,
+    fingerprint: Fingerprint,
+    owner: Option<Owner>,
+    how: How,
+}
+
+impl Ticket {
+    pub(super) fn new(
+        (store, name, fingerprint): (IdempotencyStore, ClaimName, Fingerprint),
+        owner: Option<Owner>,
+        how: How,
+    ) -> Self {
+        Ticket { store, name, fingerprint, owner, how }
+    }
+
+    /// How it came about.
+    #[must_use]
+    pub fn how(&self) -> How {
+        self.how
+    }
+
+    /// Asks again, without waiting for the create: another ticket while it runs.
+    ///
+    /// # Errors
+    /// As [`IdempotencyStore::begin`]; `IDEMPOTENCY_KEY_REUSED` when the first create was released and the key now
+    /// belongs to another body.
+    pub fn look(&self) -> Result<Begin> {
+        self.look_within(None)
+    }
+
+    /// As [`Ticket::look`], with a deadline for another process's transaction.
+    ///
+    /// # Errors
+    /// As [`Ticket::look`].
+    pub fn look_within(&self, deadline: Option<Duration>) -> Result<Begin> {
+        let mut patience = self.store.patience(deadline);
+        self.store.decide(&self.name, &self.fingerprint, Some(How::Waited), &mut patience)
+    }
+
+    /// When to look again at the latest, for whoever waits with a means of its own: with notices of
+    /// [`IdempotencyStore::notifier`], or without.
+    #[must_use]
+    pub fn next_look(&self, has_notices: bool) -> Duration {
+        let longest = if has_notices { LONGEST_WITH_NOTICES } else { LONGEST_WITHOUT_NOTICES };
+        let judged_again =
+            self.owner.as_ref().map_or(0, |owner| ms_until_judged_again(owner, &self.store.facts()));
+        longest.min(Duration::from_millis(judged_again.max(1)))
+    }
+
+    /// Waits until the create ends, for at most this long: [`Begin::Replay`] when it finished, [`Begin::Create`] when it
+    /// was released or its owner is gone, [`Begin::Unknown`] when its owner is gone after the mark. It wakes within
+    /// milliseconds of the end where the system tells of it, and within 25 ms where not. The ticket stays good.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_IN_PROGRESS` when it still runs at the deadline; `GALLIVANT_CANCELLED`; those of [`Ticket::look`].
+    pub fn wait(&self, deadline: Duration) -> Result<Begin> {
+        let clock = &self.store.host().clock;
+        let until = clock.awake().saturating_add(deadline);
+        let mut notifier: Option<Box<dyn Notifier>> = None;
+        let mut pause = FIRST_WITHOUT_NOTICES;
+        let mut is_first = true;
+        let mut ticket = self.clone();
+        loop {
+            // The first look comes before any preparation, and once more after it, so that nothing falls in between.
+            let left = until.saturating_sub(clock.awake());
+            match ticket.look_within(Some(left.max(Duration::from_millis(1))))? {
+                Begin::InProgress(still) => ticket = still,
+                ended => return Ok(ended),
+            }
+            let left = until.saturating_sub(clock.awake());
+            if left.is_zero() {
+                let message = "the first create with this key still runs at the deadline";
+                return Err(Error::new(Code::IdempotencyInProgress, message));
+            }
+            if is_first {
+                is_first = false;
+                notifier = self.store.notifier();
+                if let Some(notifier) = &mut notifier {
+                    ticket.watch_owner(&mut **notifier);
+                    continue;
+                }
+            }
+            match &mut notifier {
+                Some(notifier) => {
+                    let longest = ticket.next_look(true).min(left);
+                    let waited = notifier.wait(Some(longest)).and_then(|()| notifier.drain(&mut |_| {}));
+                    if waited.is_err() {
+                        clock.sleep(LONGEST_WITHOUT_NOTICES.min(left));
+                    }
+                    ticket.watch_owner(&mut **notifier);
+                }
+                None => {
+                    clock.sleep(pause.min(ticket.next_look(false)).min(left));
+                    pause = (pause * 2).min(LONGEST_WITHOUT_NOTICES);
+                }
+            }
+            if clock.is_cancelled() {
+                return Err(Error::new(Code::Cancelled, "the wait for the create was cancelled"));
+            }
+        }
+    }
+
+    /// Wakes at the owner's death, where it is a process of this machine. It may be gone already, or its number another's
+    /// by now: the next look judges it.
+    fn watch_owner(&self, notifier: &mut dyn Notifier) {
+        let Some(owner) = &self.owner else { return };
+        let processes = &*self.store.host().processes;
+        if owner.process.pid != processes.own_pid() && owner.process.liveness(processes) == Liveness::Alive {
+            let _ = notifier.watch_process(owner.process.pid);
+        }
+    }
+}
