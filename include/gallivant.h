@@ -148,6 +148,66 @@ uint32_t gallivant_abi_version(void);
 // A malformed payload or environment, or an object used after a fork.
 #define GALLIVANT_HARNESS_STATE_INPUT 111
 
+// A malformed argument of the execution layer.
+#define GALLIVANT_EXECUTION_INPUT 200
+
+// A provider's reply, or a cursor, time or ledger that was saved, breaks the contract.
+#define GALLIVANT_EXECUTION_PROTOCOL 201
+
+// A file or the transport failed.
+#define GALLIVANT_EXECUTION_IO 202
+
+// A journal is damaged.
+#define GALLIVANT_EXECUTION_JOURNAL 203
+
+// A file has a version that this package does not support.
+#define GALLIVANT_EXECUTION_VERSION 204
+
+// The local output queue or its state is invalid, or cannot be saved.
+#define GALLIVANT_EXECUTION_QUEUE 205
+
+// There is no such run or operation.
+#define GALLIVANT_EXECUTION_UNKNOWN_RUN 206
+
+// The key belongs to a create with another body.
+#define GALLIVANT_IDEMPOTENCY_KEY_REUSED 300
+
+// A key that is no key.
+#define GALLIVANT_IDEMPOTENCY_KEY_INVALID 301
+
+// An operation or a scope that is none.
+#define GALLIVANT_IDEMPOTENCY_SCOPE_INVALID 302
+
+// The first create with the key still runs.
+#define GALLIVANT_IDEMPOTENCY_IN_PROGRESS 303
+
+// A reservation that somebody else has taken over, or that has ended.
+#define GALLIVANT_IDEMPOTENCY_CLAIM_LOST 304
+
+// An answer above the limit.
+#define GALLIVANT_IDEMPOTENCY_ANSWER_TOO_LARGE 305
+
+// The store cannot be opened, read or written.
+#define GALLIVANT_IDEMPOTENCY_STORE_UNAVAILABLE 306
+
+// A file system on which a store cannot exclude.
+#define GALLIVANT_IDEMPOTENCY_STORE_UNSUPPORTED 307
+
+// Bytes of the store make no sense.
+#define GALLIVANT_IDEMPOTENCY_STORE_CORRUPT 308
+
+// The store is of another version.
+#define GALLIVANT_IDEMPOTENCY_STORE_VERSION 309
+
+// Somebody else was writing until the deadline.
+#define GALLIVANT_IDEMPOTENCY_BUSY 310
+
+// A store that came through a fork.
+#define GALLIVANT_IDEMPOTENCY_FORKED 311
+
+// A malformed argument or an option out of range.
+#define GALLIVANT_IDEMPOTENCY_INPUT 312
+
 // The caller's argument is wrong; the same call fails again.
 #define GALLIVANT_KIND_INPUT 1
 

@@ -30,7 +30,12 @@ impl NativeTestHost {
         Answer::of(|| {
             let wall_ms = wall_ms.map(|wall_ms| unsigned("wallMs", &wall_ms)).transpose()?;
             let random = random.iter().map(|value| unsigned("random", value)).collect::<Result<_>>()?;
-            let options = TestHostOptions { wall_ms, random, faults_json: faults_json.as_deref() };
+            let options = TestHostOptions {
+                wall_ms,
+                random,
+                faults_json: faults_json.as_deref(),
+                ..TestHostOptions::default()
+            };
             Ok(NativeTestHost { inner: TestHost::new(options)? })
         })
     }

@@ -39,6 +39,7 @@ impl TestHost {
                 wall_ms: taken(wall_ms),
                 random: all_taken(random),
                 faults_json: text_of(faults_json.as_ref()),
+                ..testing::TestHostOptions::default()
             })
         };
         call::fallible(py, made).map(|host| TestHost { host })

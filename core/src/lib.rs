@@ -46,12 +46,16 @@
 //! ```
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
+//! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`] and
+//! [`execution`].
 //! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] and
 //! [`idempotency`] are the domains.
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod clock;
+pub mod digest;
 pub mod error;
+pub mod execution;
 pub mod harness_state;
 pub mod host;
 pub mod idempotency;

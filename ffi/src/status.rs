@@ -44,6 +44,46 @@ pub const GALLIVANT_HARNESS_STATE_LOCKING: i32 = 109;
 pub const GALLIVANT_HARNESS_STATE_IO: i32 = 110;
 /// A malformed payload or environment, or an object used after a fork.
 pub const GALLIVANT_HARNESS_STATE_INPUT: i32 = 111;
+/// A malformed argument of the execution layer.
+pub const GALLIVANT_EXECUTION_INPUT: i32 = 200;
+/// A provider's reply, or a cursor, time or ledger that was saved, breaks the contract.
+pub const GALLIVANT_EXECUTION_PROTOCOL: i32 = 201;
+/// A file or the transport failed.
+pub const GALLIVANT_EXECUTION_IO: i32 = 202;
+/// A journal is damaged.
+pub const GALLIVANT_EXECUTION_JOURNAL: i32 = 203;
+/// A file has a version that this package does not support.
+pub const GALLIVANT_EXECUTION_VERSION: i32 = 204;
+/// The local output queue or its state is invalid, or cannot be saved.
+pub const GALLIVANT_EXECUTION_QUEUE: i32 = 205;
+/// There is no such run or operation.
+pub const GALLIVANT_EXECUTION_UNKNOWN_RUN: i32 = 206;
+/// The key belongs to a create with another body.
+pub const GALLIVANT_IDEMPOTENCY_KEY_REUSED: i32 = 300;
+/// A key that is no key.
+pub const GALLIVANT_IDEMPOTENCY_KEY_INVALID: i32 = 301;
+/// An operation or a scope that is none.
+pub const GALLIVANT_IDEMPOTENCY_SCOPE_INVALID: i32 = 302;
+/// The first create with the key still runs.
+pub const GALLIVANT_IDEMPOTENCY_IN_PROGRESS: i32 = 303;
+/// A reservation that somebody else has taken over, or that has ended.
+pub const GALLIVANT_IDEMPOTENCY_CLAIM_LOST: i32 = 304;
+/// An answer above the limit.
+pub const GALLIVANT_IDEMPOTENCY_ANSWER_TOO_LARGE: i32 = 305;
+/// The store cannot be opened, read or written.
+pub const GALLIVANT_IDEMPOTENCY_STORE_UNAVAILABLE: i32 = 306;
+/// A file system on which a store cannot exclude.
+pub const GALLIVANT_IDEMPOTENCY_STORE_UNSUPPORTED: i32 = 307;
+/// Bytes of the store make no sense.
+pub const GALLIVANT_IDEMPOTENCY_STORE_CORRUPT: i32 = 308;
+/// The store is of another version.
+pub const GALLIVANT_IDEMPOTENCY_STORE_VERSION: i32 = 309;
+/// Somebody else was writing until the deadline.
+pub const GALLIVANT_IDEMPOTENCY_BUSY: i32 = 310;
+/// A store that came through a fork.
+pub const GALLIVANT_IDEMPOTENCY_FORKED: i32 = 311;
+/// A malformed argument or an option out of range.
+pub const GALLIVANT_IDEMPOTENCY_INPUT: i32 = 312;
 
 /// The caller's argument is wrong; the same call fails again.
 pub const GALLIVANT_KIND_INPUT: i32 = 1;

@@ -56,6 +56,7 @@ pub unsafe extern "C" fn gallivant_testing_host_new(
                     wall_ms: options.wall_ms.get(),
                     random: array(options.random, options.random_count, "random")?.to_vec(),
                     faults_json: options.faults_json.optional("faults_json")?,
+                    ..TestHostOptions::default()
                 },
             };
             out.set(give(gallivant_host { test: TestHost::new(made)? }));

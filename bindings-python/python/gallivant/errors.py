@@ -8,6 +8,14 @@ from __future__ import annotations
 
 __all__ = [
     "CancelledError",
+    "ExecutionError",
+    "ExecutionInputError",
+    "ExecutionIoError",
+    "ExecutionJournalError",
+    "ExecutionProtocolError",
+    "ExecutionQueueError",
+    "ExecutionUnknownRunError",
+    "ExecutionVersionError",
     "GallivantError",
     "HandleBusyError",
     "HarnessStateAskWithoutHumanError",
@@ -23,6 +31,20 @@ __all__ = [
     "HarnessStateUnfencedError",
     "HarnessStateUnknownAskError",
     "HarnessStateUnknownStateError",
+    "IdempotencyAnswerTooLargeError",
+    "IdempotencyBusyError",
+    "IdempotencyClaimLostError",
+    "IdempotencyError",
+    "IdempotencyForkedError",
+    "IdempotencyInProgressError",
+    "IdempotencyInputError",
+    "IdempotencyKeyInvalidError",
+    "IdempotencyKeyReusedError",
+    "IdempotencyScopeInvalidError",
+    "IdempotencyStoreCorruptError",
+    "IdempotencyStoreUnavailableError",
+    "IdempotencyStoreUnsupportedError",
+    "IdempotencyStoreVersionError",
     "InputError",
     "InternalError",
 ]
@@ -187,6 +209,154 @@ class HarnessStateInputError(HarnessStateError):
     kind = "input"
 
 
+class ExecutionError(GallivantError):
+    """The base of the errors of the execution layer."""
+
+
+class ExecutionInputError(ExecutionError):
+    """A malformed argument of the execution layer."""
+
+    code = "EXECUTION_INPUT"
+    kind = "input"
+
+
+class ExecutionProtocolError(ExecutionError):
+    """A provider's reply, or a cursor, time or ledger that was saved, breaks the contract."""
+
+    code = "EXECUTION_PROTOCOL"
+    kind = "refused"
+
+
+class ExecutionIoError(ExecutionError):
+    """A file or the transport failed."""
+
+    code = "EXECUTION_IO"
+    kind = "unavailable"
+
+
+class ExecutionJournalError(ExecutionError):
+    """A journal is damaged."""
+
+    code = "EXECUTION_JOURNAL"
+    kind = "corrupt"
+
+
+class ExecutionVersionError(ExecutionError):
+    """A file has a version that this package does not support."""
+
+    code = "EXECUTION_VERSION"
+    kind = "incompatible"
+
+
+class ExecutionQueueError(ExecutionError):
+    """The local output queue or its state is invalid, or cannot be saved."""
+
+    code = "EXECUTION_QUEUE"
+    kind = "corrupt"
+
+
+class ExecutionUnknownRunError(ExecutionError):
+    """There is no such run or operation."""
+
+    code = "EXECUTION_UNKNOWN_RUN"
+    kind = "input"
+
+
+class IdempotencyError(GallivantError):
+    """The base of the errors of idempotent creates."""
+
+
+class IdempotencyKeyReusedError(IdempotencyError):
+    """The key belongs to a create with another body."""
+
+    code = "IDEMPOTENCY_KEY_REUSED"
+    kind = "refused"
+
+
+class IdempotencyKeyInvalidError(IdempotencyError):
+    """A key that is no key."""
+
+    code = "IDEMPOTENCY_KEY_INVALID"
+    kind = "input"
+
+
+class IdempotencyScopeInvalidError(IdempotencyError):
+    """An operation or a scope that is none."""
+
+    code = "IDEMPOTENCY_SCOPE_INVALID"
+    kind = "input"
+
+
+class IdempotencyInProgressError(IdempotencyError):
+    """The first create with the key still runs."""
+
+    code = "IDEMPOTENCY_IN_PROGRESS"
+    kind = "busy"
+
+
+class IdempotencyClaimLostError(IdempotencyError):
+    """A reservation that somebody else has taken over, or that has ended."""
+
+    code = "IDEMPOTENCY_CLAIM_LOST"
+    kind = "refused"
+
+
+class IdempotencyAnswerTooLargeError(IdempotencyError):
+    """An answer above the limit."""
+
+    code = "IDEMPOTENCY_ANSWER_TOO_LARGE"
+    kind = "input"
+
+
+class IdempotencyStoreUnavailableError(IdempotencyError):
+    """The store cannot be opened, read or written."""
+
+    code = "IDEMPOTENCY_STORE_UNAVAILABLE"
+    kind = "unavailable"
+
+
+class IdempotencyStoreUnsupportedError(IdempotencyError):
+    """A file system on which a store cannot exclude."""
+
+    code = "IDEMPOTENCY_STORE_UNSUPPORTED"
+    kind = "unavailable"
+
+
+class IdempotencyStoreCorruptError(IdempotencyError):
+    """Bytes of the store make no sense."""
+
+    code = "IDEMPOTENCY_STORE_CORRUPT"
+    kind = "corrupt"
+
+
+class IdempotencyStoreVersionError(IdempotencyError):
+    """The store is of another version."""
+
+    code = "IDEMPOTENCY_STORE_VERSION"
+    kind = "incompatible"
+
+
+class IdempotencyBusyError(IdempotencyError):
+    """Somebody else was writing until the deadline."""
+
+    code = "IDEMPOTENCY_BUSY"
+    kind = "busy"
+
+
+class IdempotencyForkedError(IdempotencyError):
+    """A store that came through a fork."""
+
+    code = "IDEMPOTENCY_FORKED"
+    kind = "input"
+
+
+class IdempotencyInputError(IdempotencyError):
+    """A malformed argument or an option out of range."""
+
+    code = "IDEMPOTENCY_INPUT"
+    kind = "input"
+
+
 _CLASSES: dict[str, type[GallivantError]] = {
     value.code: value
     for value in list(globals().values())
@@ -194,7 +364,11 @@ _CLASSES: dict[str, type[GallivantError]] = {
 }
 
 # The class of a code that this version does not know, by the prefix of its domain.
-_DOMAINS: dict[str, type[GallivantError]] = {"HARNESS_STATE_": HarnessStateError}
+_DOMAINS: dict[str, type[GallivantError]] = {
+    "HARNESS_STATE_": HarnessStateError,
+    "EXECUTION_": ExecutionError,
+    "IDEMPOTENCY_": IdempotencyError,
+}
 
 
 def _class_of(code: str) -> type[GallivantError]:
