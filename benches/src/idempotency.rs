@@ -25,12 +25,12 @@ const WALL_MS: u64 = 1_800_000_000_000;
 
 fn main() {
     let mut words = std::env::args().skip(1);
-    let (mut claims, mut rounds, mut folders) = (1_000_000, 60, Vec::new());
+    let (mut claims, mut rounds, mut folders) = (1_000_000_u64, 60_usize, Vec::new());
     while let Some(word) = words.next() {
-        let mut number = || words.next().and_then(|word| word.parse().ok()).expect("a number");
+        let mut number = || words.next().and_then(|word| word.parse::<u32>().ok()).expect("a number");
         match word.as_str() {
-            "--claims" => claims = number(),
-            "--rounds" => rounds = number(),
+            "--claims" => claims = number().into(),
+            "--rounds" => rounds = number() as usize,
             folder => folders.push(PathBuf::from(folder)),
         }
     }
