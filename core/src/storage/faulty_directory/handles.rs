@@ -6,17 +6,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::data::open_data;
 use super::errno::Errno;
 use super::file_system::{FaultyFileSystem, MODE_OF_DIRECTORIES, split};
 use super::image::{Body, NodeId, Object, ROOT, index, text};
 use super::machine::Purpose;
 use super::operation::{OperationKind, Request};
 use super::process::{OpenDescriptor, View, is_simulated_crash};
+use crate::storage::data_file::{DataAccess, DataFile};
 use crate::storage::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
 
-const MODE_OF_FILES: u32 = 0o600;
+pub(super) const MODE_OF_FILES: u32 = 0o600;
 
 impl FileSystem for FaultyFileSystem {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
@@ -183,6 +185,10 @@ impl Directory for FaultyDirectory {
         })
     }
 
+    fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>> {
+        open_data(self.view(), self.node(), &self.path, name, access)
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.view().perform(&self.request(OperationKind::Rename, from).and(to), |context| {
             context.machine.disk.rename(self.node(), from, to, &context.stamp)
@@ -340,7 +346,7 @@ impl LockFile for FaultyLockFile {
         self.descriptor.view().perform_writing(&request, bytes, |context, offset, part| {
             let disk = &mut context.machine.disk;
             if offset == 0 {
-                disk.truncate(self.descriptor.node(), &context.stamp);
+                disk.truncate(self.descriptor.node(), 0, &context.stamp);
             }
             disk.write(self.descriptor.node(), offset as u64, part, &context.stamp)
         })
