@@ -197,13 +197,14 @@ impl Directory for FaultyDirectory {
     }
 
     fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
-        let (opened, identity) = self.view().perform(&self.request(OperationKind::Open, name), |context| {
-            let live = context.machine.disk.live();
-            let node = live.lookup(self.node(), name)?;
-            live.entries(node)?;
-            let identity = context.metadata(node)?.identity;
-            Ok((context.open(node, Purpose::Plain), identity))
-        })?;
+        let (opened, identity) =
+            self.view().perform(&self.request(OperationKind::Open, name), |context| {
+                let live = context.machine.disk.live();
+                let node = live.lookup(self.node(), name)?;
+                live.entries(node)?;
+                let identity = context.metadata(node)?.identity;
+                Ok((context.open(node, Purpose::Plain), identity))
+            })?;
         let descriptor = self.view().own(opened);
         Ok(Arc::new(FaultyDirectory { descriptor, path: below(&self.path, name), identity }))
     }
