@@ -148,6 +148,27 @@ uint32_t gallivant_abi_version(void);
 // A malformed payload or environment, or an object used after a fork.
 #define GALLIVANT_HARNESS_STATE_INPUT 111
 
+// A malformed argument of the execution layer.
+#define GALLIVANT_EXECUTION_INPUT 200
+
+// A provider's reply, or a cursor, time or ledger that was saved, breaks the contract.
+#define GALLIVANT_EXECUTION_PROTOCOL 201
+
+// A file or the transport failed.
+#define GALLIVANT_EXECUTION_IO 202
+
+// A journal is damaged.
+#define GALLIVANT_EXECUTION_JOURNAL 203
+
+// A file has a version that this package does not support.
+#define GALLIVANT_EXECUTION_VERSION 204
+
+// The local output queue or its state is invalid, or cannot be saved.
+#define GALLIVANT_EXECUTION_QUEUE 205
+
+// There is no such run or operation.
+#define GALLIVANT_EXECUTION_UNKNOWN_RUN 206
+
 // The caller's argument is wrong; the same call fails again.
 #define GALLIVANT_KIND_INPUT 1
 

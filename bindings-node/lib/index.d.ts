@@ -469,6 +469,13 @@ export type ErrorCode =
   | 'HARNESS_STATE_LOCKING'
   | 'HARNESS_STATE_IO'
   | 'HARNESS_STATE_INPUT'
+  | 'EXECUTION_INPUT'
+  | 'EXECUTION_PROTOCOL'
+  | 'EXECUTION_IO'
+  | 'EXECUTION_JOURNAL'
+  | 'EXECUTION_VERSION'
+  | 'EXECUTION_QUEUE'
+  | 'EXECUTION_UNKNOWN_RUN'
 
 /** The one error class. Its message is for people and may change. */
 export class GallivantError extends Error {

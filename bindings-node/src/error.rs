@@ -14,7 +14,7 @@ pub struct ErrorParts {
     /// A stable word that refines the code, where there is one.
     pub reason: Option<&'static str>,
     /// One sentence that an operator can act on.
-    pub remedy: &'static str,
+    pub remedy: String,
     /// One line for people.
     pub message: String,
     /// The operating system's error number, where a system call failed.
@@ -42,7 +42,7 @@ impl From<&Error> for ErrorParts {
             code: error.code().name(),
             kind: error.kind().name(),
             reason: error.reason(),
-            remedy: error.remedy(),
+            remedy: error.remedy().to_owned(),
             message: error.message(),
             os_error: error.os_error(),
         }

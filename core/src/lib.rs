@@ -46,11 +46,14 @@
 //! ```
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
-//! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] is the first domain.
+//! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`] and
+//! [`execution`].
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod clock;
+pub mod digest;
 pub mod error;
+pub mod execution;
 pub mod harness_state;
 pub mod host;
 pub mod json;

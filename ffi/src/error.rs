@@ -7,7 +7,7 @@ use gallivant_core::{Code, Error};
 use crate::barrier::answer;
 use crate::buffer::printable;
 use crate::handle::{self, Handle};
-use crate::status::{gallivant_status_kind, gallivant_status_name, gallivant_status_remedy};
+use crate::status::{gallivant_status_kind, gallivant_status_name};
 
 /// The detail of one failed call. Never changes. Its strings are valid until it is freed.
 ///
@@ -17,6 +17,7 @@ pub struct gallivant_error {
     code: Code,
     reason: Option<CString>,
     message: CString,
+    remedy: CString,
     os_error: i32,
 }
 
@@ -28,6 +29,7 @@ impl gallivant_error {
             code: error.code(),
             reason: error.reason().map(printable),
             message: printable(&error.message()),
+            remedy: printable(error.remedy()),
             os_error: error.os_error().unwrap_or(0),
         }
     }
@@ -79,8 +81,8 @@ pub unsafe extern "C" fn gallivant_error_message(error: *const gallivant_error) 
 /// One sentence that an operator can act on. Empty where `error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_error_remedy(error: *const gallivant_error) -> *const c_char {
-    // SAFETY: by the conventions.
-    answer(|| gallivant_status_remedy(unsafe { gallivant_error_code(error) }))
+    // SAFETY: null or a handle, by the conventions.
+    answer(|| unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.remedy.as_ptr()))
 }
 
 /// The `errno` of the system call that failed; 0 where none did.

@@ -44,6 +44,20 @@ pub const GALLIVANT_HARNESS_STATE_LOCKING: i32 = 109;
 pub const GALLIVANT_HARNESS_STATE_IO: i32 = 110;
 /// A malformed payload or environment, or an object used after a fork.
 pub const GALLIVANT_HARNESS_STATE_INPUT: i32 = 111;
+/// A malformed argument of the execution layer.
+pub const GALLIVANT_EXECUTION_INPUT: i32 = 200;
+/// A provider's reply, or a cursor, time or ledger that was saved, breaks the contract.
+pub const GALLIVANT_EXECUTION_PROTOCOL: i32 = 201;
+/// A file or the transport failed.
+pub const GALLIVANT_EXECUTION_IO: i32 = 202;
+/// A journal is damaged.
+pub const GALLIVANT_EXECUTION_JOURNAL: i32 = 203;
+/// A file has a version that this package does not support.
+pub const GALLIVANT_EXECUTION_VERSION: i32 = 204;
+/// The local output queue or its state is invalid, or cannot be saved.
+pub const GALLIVANT_EXECUTION_QUEUE: i32 = 205;
+/// There is no such run or operation.
+pub const GALLIVANT_EXECUTION_UNKNOWN_RUN: i32 = 206;
 
 /// The caller's argument is wrong; the same call fails again.
 pub const GALLIVANT_KIND_INPUT: i32 = 1;

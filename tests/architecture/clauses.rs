@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::{files_below, text};
+use crate::{files_below, later, text};
 
-/// The specifications that this version builds, and the clauses of theirs that it does not build yet. A clause leaves
-/// this list with its test.
-const BUILT: &[(&str, &[&str])] = &[("docs/spec/harness-state.md", &[])];
+/// The specifications that this version builds or has begun, and the clauses of theirs that it does not build yet.
+fn built() -> Vec<(&'static str, Vec<String>)> {
+    vec![
+        ("docs/spec/harness-state.md", Vec::new()),
+        ("docs/spec/execution.md", later::clauses(later::EXECUTION)),
+    ]
+}
 
 /// A clause's number as the names of tests spell it.
 fn spelled(clause: &str) -> String {
@@ -44,9 +48,11 @@ fn tested() -> BTreeSet<String> {
             else {
                 continue;
             };
-            let mut parts = name.split(['_', '(']);
-            if let (Some(domain), Some(number)) = (parts.next(), parts.next()) {
-                found.insert(format!("{domain}_{number}"));
+            // `hs_38_…` and `ex_cur_18_…`: the number is the first part with a digit.
+            let parts: Vec<_> = name.split(['_', '(']).take(3).collect();
+            let number = parts.iter().position(|part| part.starts_with(|c: char| c.is_ascii_digit()));
+            if let Some(at @ 1..) = number {
+                found.insert(parts[..=at].join("_"));
             }
         }
     }
@@ -56,7 +62,7 @@ fn tested() -> BTreeSet<String> {
 #[test]
 fn every_built_clause_has_a_test_with_its_number() {
     let tested = tested();
-    for (specification, later) in BUILT {
+    for (specification, later) in built() {
         let clauses = clauses(&text(Path::new(specification)));
         assert!(clauses.len() > 60, "{specification}: only {} clauses were recognised", clauses.len());
         let later: BTreeSet<String> = later.iter().map(|clause| spelled(clause)).collect();
@@ -72,10 +78,11 @@ fn every_built_clause_has_a_test_with_its_number() {
 
 #[test]
 fn a_test_names_no_clause_that_does_not_exist() {
-    let clauses = clauses(&text(Path::new("docs/spec/harness-state.md")));
+    let known = built().into_iter().flat_map(|(specification, _)| clauses(&text(Path::new(specification))));
+    let clauses: BTreeSet<String> = known.collect();
     let strangers: Vec<_> = tested()
         .into_iter()
-        .filter(|name| name.starts_with("hs_") || name.starts_with("hsi_"))
+        .filter(|name| ["hs_", "hsi_", "ex_"].iter().any(|domain| name.starts_with(domain)))
         .filter(|name| !clauses.contains(name))
         .collect();
     assert!(strangers.is_empty(), "{strangers:?}");

@@ -10,11 +10,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("clock", &["error"]),
     ("random", &["error"]),
     ("process", &["error", "clock"]),
+    ("digest", &[]),
     ("json", &["error"]),
     ("storage", &["error", "clock", "host"]),
     ("host", &["clock", "random", "process", "storage"]),
     ("testing", &["error", "clock", "random", "process", "storage", "host"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
+    (
+        "execution",
+        &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],
+    ),
 ];
 
 /// The first segment of every path that begins with `crate::` in code, tests left out.

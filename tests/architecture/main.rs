@@ -4,6 +4,7 @@
 
 mod clauses;
 mod imports;
+mod later;
 mod pages;
 mod tidy;
 mod words;

@@ -36,6 +36,8 @@ fn codes_are_named_numbered_and_worded_by_the_rules() {
         let name = code.name();
         let (prefix, range) = if name.starts_with("HARNESS_STATE_") {
             ("HARNESS_STATE_", 100..200)
+        } else if name.starts_with("EXECUTION_") {
+            ("EXECUTION_", 200..300)
         } else {
             ("GALLIVANT_", 1..100)
         };

@@ -11,6 +11,7 @@ mod allocations;
 mod support;
 
 mod cases;
+mod execution_cursor;
 mod harness_adapters;
 mod harness_settings;
 mod harness_state_claims;

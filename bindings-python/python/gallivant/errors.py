@@ -8,6 +8,14 @@ from __future__ import annotations
 
 __all__ = [
     "CancelledError",
+    "ExecutionError",
+    "ExecutionInputError",
+    "ExecutionIoError",
+    "ExecutionJournalError",
+    "ExecutionProtocolError",
+    "ExecutionQueueError",
+    "ExecutionUnknownRunError",
+    "ExecutionVersionError",
     "GallivantError",
     "HandleBusyError",
     "HarnessStateAskWithoutHumanError",
@@ -187,6 +195,59 @@ class HarnessStateInputError(HarnessStateError):
     kind = "input"
 
 
+class ExecutionError(GallivantError):
+    """The base of the errors of the execution layer."""
+
+
+class ExecutionInputError(ExecutionError):
+    """A malformed argument of the execution layer."""
+
+    code = "EXECUTION_INPUT"
+    kind = "input"
+
+
+class ExecutionProtocolError(ExecutionError):
+    """A provider's reply, or a cursor, time or ledger that was saved, breaks the contract."""
+
+    code = "EXECUTION_PROTOCOL"
+    kind = "refused"
+
+
+class ExecutionIoError(ExecutionError):
+    """A file or the transport failed."""
+
+    code = "EXECUTION_IO"
+    kind = "unavailable"
+
+
+class ExecutionJournalError(ExecutionError):
+    """A journal is damaged."""
+
+    code = "EXECUTION_JOURNAL"
+    kind = "corrupt"
+
+
+class ExecutionVersionError(ExecutionError):
+    """A file has a version that this package does not support."""
+
+    code = "EXECUTION_VERSION"
+    kind = "incompatible"
+
+
+class ExecutionQueueError(ExecutionError):
+    """The local output queue or its state is invalid, or cannot be saved."""
+
+    code = "EXECUTION_QUEUE"
+    kind = "corrupt"
+
+
+class ExecutionUnknownRunError(ExecutionError):
+    """There is no such run or operation."""
+
+    code = "EXECUTION_UNKNOWN_RUN"
+    kind = "input"
+
+
 _CLASSES: dict[str, type[GallivantError]] = {
     value.code: value
     for value in list(globals().values())
@@ -194,7 +255,10 @@ _CLASSES: dict[str, type[GallivantError]] = {
 }
 
 # The class of a code that this version does not know, by the prefix of its domain.
-_DOMAINS: dict[str, type[GallivantError]] = {"HARNESS_STATE_": HarnessStateError}
+_DOMAINS: dict[str, type[GallivantError]] = {
+    "HARNESS_STATE_": HarnessStateError,
+    "EXECUTION_": ExecutionError,
+}
 
 
 def _class_of(code: str) -> type[GallivantError]:

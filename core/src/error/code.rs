@@ -103,6 +103,28 @@ codes! {
     /// A malformed argument, payload or environment, or an object used after a fork.
     HarnessStateInput = 111, "HARNESS_STATE_INPUT", Input,
         "correct what the reason names; nothing was written";
+
+    /// A malformed argument of the execution layer.
+    ExecutionInput = 200, "EXECUTION_INPUT", Input,
+        "correct the argument that the message names; nothing was read or written";
+    /// A provider's reply, or a cursor, time or ledger that was saved, breaks the contract.
+    ExecutionProtocol = 201, "EXECUTION_PROTOCOL", Refused,
+        "correct the transport and reconcile the same job and key; do not dispatch again";
+    /// A file or the transport failed.
+    ExecutionIo = 202, "EXECUTION_IO", Unavailable,
+        "retry at the saved time; the last durable state stands";
+    /// A journal is damaged.
+    ExecutionJournal = 203, "EXECUTION_JOURNAL", Corrupt,
+        "keep all journal files, and restore the matching backup before replay";
+    /// A file has a version that this package does not support.
+    ExecutionVersion = 204, "EXECUTION_VERSION", Incompatible,
+        "install the compatible package or restore the matching backup; a new dispatch is not a migration";
+    /// The local output queue or its state is invalid, or cannot be saved.
+    ExecutionQueue = 205, "EXECUTION_QUEUE", Corrupt,
+        "restore the matching package or checkpoint";
+    /// There is no such run or operation.
+    ExecutionUnknownRun = 206, "EXECUTION_UNKNOWN_RUN", Input,
+        "use the id of a run or operation of this root; the message names the one that was asked for";
 }
 
 impl Code {
@@ -111,7 +133,9 @@ impl Code {
     #[must_use]
     pub fn word(self) -> String {
         let name = self.name();
-        let bare = name.strip_prefix("HARNESS_STATE_").or_else(|| name.strip_prefix("GALLIVANT_"));
+        let bare = ["HARNESS_STATE_", "EXECUTION_", "GALLIVANT_"]
+            .iter()
+            .find_map(|prefix| name.strip_prefix(prefix));
         bare.unwrap_or(name).to_ascii_lowercase().replace('_', "-")
     }
 

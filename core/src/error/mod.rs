@@ -6,6 +6,7 @@
 mod code;
 mod kind;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -21,6 +22,7 @@ pub struct Error {
     code: Code,
     reason: Option<&'static str>,
     message: String,
+    remedy: Option<Cow<'static, str>>,
     source: Option<io::Error>,
 }
 
@@ -28,13 +30,21 @@ impl Error {
     /// An error of this code. `message` is one line, lower case, without a full stop.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, reason: None, message: message.into(), source: None }
+        Error { code, reason: None, message: message.into(), remedy: None, source: None }
     }
 
     /// Refines the code by a stable word, such as `forked`.
     #[must_use]
     pub fn with_reason(mut self, reason: &'static str) -> Self {
         self.reason = Some(reason);
+        self
+    }
+
+    /// Says what to do about this one error, where its code alone says too little: a reason's own remedy, or one that
+    /// names versions. One sentence, without a secret.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<Cow<'static, str>>) -> Self {
+        self.remedy = Some(remedy.into());
         self
     }
 
@@ -74,8 +84,8 @@ impl Error {
 
     /// One sentence that an operator can act on.
     #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        self.code.remedy()
+    pub fn remedy(&self) -> &str {
+        self.remedy.as_deref().unwrap_or(self.code.remedy())
     }
 
     /// The operating system's error number, where a system call failed.

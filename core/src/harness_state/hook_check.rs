@@ -134,7 +134,7 @@ impl HookCheck {
     }
 
     fn failed(&mut self, checked: Checked, error: &Error) {
-        self.wrong(checked, error.to_string(), error.remedy());
+        self.wrong(checked, error.to_string(), error.code().remedy());
     }
 }
 
