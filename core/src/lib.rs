@@ -56,6 +56,7 @@ pub mod error;
 pub mod execution;
 pub mod harness_state;
 pub mod host;
+pub mod journal;
 pub mod json;
 pub mod process;
 pub mod random;
