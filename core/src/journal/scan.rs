@@ -53,7 +53,9 @@ pub(crate) struct Damage {
 /// Walks from one position to another and shows what it finds, in the file's order, until the visitor breaks.
 ///
 /// A record right behind a good neighbour carries the next number. Behind damage it may carry any that is higher than
-/// the last good one and not above the last acknowledged one: how many numbers the damage took shows only there.
+/// the last good one and not above the last acknowledged one: how many numbers the damage took shows only there. Where
+/// lines stand in a wrong place, a record may also leave out as many numbers as there were damaged lines before it that
+/// took none, so that what follows the confusion stays readable.
 ///
 /// # Errors
 /// As the system says it; [`io::ErrorKind::UnexpectedEof`] where the file is shorter than `to`.
@@ -65,17 +67,22 @@ pub(crate) fn walk(
 ) -> io::Result<()> {
     let mut lines = Lines::new(file, from.offset, to.offset);
     let mut last = from.sequence;
-    let mut damage: Option<u64> = None;
+    // Where the damage began and how many lines it has, and how many damaged lines before it took no number.
+    let mut damage: Option<(u64, u64)> = None;
+    let mut stray = 0;
     while let Some(line) = lines.next()? {
-        let parsed = line.whole.and_then(Line::parse).filter(|parsed| match damage {
-            None => last.checked_add(1) == Some(parsed.sequence) && parsed.sequence <= to.sequence,
-            Some(_) => last < parsed.sequence && parsed.sequence <= to.sequence,
+        let parsed = line.whole.and_then(Line::parse).and_then(|parsed| {
+            let left_out = parsed.sequence.checked_sub(last)?.checked_sub(1)?;
+            let follows = damage.is_some() || left_out <= stray;
+            (follows && parsed.sequence <= to.sequence).then_some((parsed, left_out))
         });
-        let Some(parsed) = parsed else {
-            damage.get_or_insert(line.offset);
+        let Some((parsed, left_out)) = parsed else {
+            damage.get_or_insert((line.offset, 0)).1 += 1;
             continue;
         };
-        if let Some(start) = damage.take() {
+        let (start, damaged) = damage.take().unwrap_or((line.offset, 0));
+        stray = (stray + damaged).saturating_sub(left_out);
+        if damaged > 0 || left_out > 0 {
             let found = Damage { bytes: start..line.offset, from: last + 1, to: parsed.sequence - 1 };
             if visit(Found::Damage(found)).is_break() {
                 return Ok(());
@@ -88,7 +95,7 @@ pub(crate) fn walk(
         }
     }
     if damage.is_some() || last < to.sequence {
-        let start = damage.unwrap_or(to.offset);
+        let (start, _) = damage.unwrap_or((to.offset, 0));
         let _ = visit(Found::Damage(Damage { bytes: start..to.offset, from: last + 1, to: to.sequence }));
     }
     Ok(())
