@@ -59,6 +59,7 @@ pub mod host;
 pub mod json;
 pub mod process;
 pub mod random;
+pub mod redaction;
 pub mod storage;
 pub mod testing;
 

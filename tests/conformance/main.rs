@@ -12,6 +12,7 @@ mod support;
 
 mod cases;
 mod execution_cursor;
+mod execution_redaction_properties;
 mod harness_adapters;
 mod harness_settings;
 mod harness_state_claims;
