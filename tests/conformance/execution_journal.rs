@@ -1,7 +1,5 @@
 //! EX-JRN: what a record is, and how a page is appended.
 
-use std::sync::Arc;
-
 use gallivant_core::journal::{
     AppendPoint, Appended, CHECKPOINT as CHECKPOINT_NAME, Content, Event, GapReason, How, Journal,
     LOG as LOG_NAME, MAX_BATCH_BYTES, MAX_RECORD_BYTES, Position, Provenance, check, replay_key,
@@ -11,7 +9,7 @@ use gallivant_core::testing::{Fault, OperationKind, Simulation};
 use gallivant_core::{Code, digest};
 
 use crate::support::run::{
-    CHECKPOINT, Hiding, LOG, RUN, acknowledged, append, crc32c, event, journal, log, machine, owner, page,
+    CHECKPOINT, LOG, RUN, acknowledged, append, crc32c, event, hiding, journal, log, machine, owner, page,
     rows,
 };
 
@@ -137,7 +135,7 @@ fn ex_jrn_06_known_pages_write_and_sync_nothing() {
 #[test]
 fn ex_jrn_07_the_key_is_of_the_unredacted_id_and_the_record_holds_the_redacted_one() {
     let machine = machine();
-    let open = || Journal::open(RUN, owner(), &machine.host(), Arc::new(Hiding("secret"))).expect("opens");
+    let open = || Journal::open(RUN, owner(), &machine.host(), &hiding("secret")).expect("opens");
     let both = [event("secret-1", "x"), event("[redacted]-1", "x")];
     assert_eq!(numbers(&open().append(&both).expect("appended")), [1, 2], "two events with one redacted id");
     assert_eq!(ids(&machine), ["[redacted]-1", "[redacted]-1"]);
@@ -161,7 +159,7 @@ fn ex_jrn_08_a_record_has_at_most_65536_bytes_and_a_larger_event_is_a_gap() {
     let placed = append(&machine, &[event("d", &"\u{1}".repeat(rest / 6 + 1))]).expect("appended").placed;
     assert_eq!(placed[0].how, How::Oversized);
     // Measured after redaction.
-    let mut hiding = Journal::open(RUN, owner(), &machine.host(), Arc::new(Hiding("x"))).expect("opens");
+    let mut hiding = Journal::open(RUN, owner(), &machine.host(), &hiding("x")).expect("opens");
     assert_eq!(
         hiding.append(&[event("e", &"x".repeat(8_000))]).expect("appended").placed[0].how,
         How::Oversized
@@ -174,8 +172,7 @@ fn ex_jrn_08_a_record_has_at_most_65536_bytes_and_a_larger_event_is_a_gap() {
 #[test]
 fn ex_jrn_09_redaction_takes_place_before_any_byte_reaches_the_disk() {
     let machine = machine();
-    let mut journal =
-        Journal::open(RUN, owner(), &machine.host(), Arc::new(Hiding("hunter2"))).expect("opens");
+    let mut journal = Journal::open(RUN, owner(), &machine.host(), &hiding("hunter2")).expect("opens");
     let data = Value::parse(r#"{"hunter2":["a hunter2",{"deep":"hunter2"}],"n":1}"#).expect("JSON");
     let said =
         Event { content: Content::Said { kind: "hunter2-type".to_owned(), data }, ..event("id-hunter2", "") };
@@ -393,7 +390,7 @@ fn ex_jrn_88_the_line_of_the_specification_is_what_is_written_and_read() {
     assert_eq!(crc32c(b"123456789"), 0xe306_9283);
     let machine = machine();
     let example = gallivant_core::journal::Owner { job_id: None, turn_id: None, ..owner() };
-    let mut journal = Journal::open(RUN, example, &machine.host(), Arc::new(Hiding(""))).expect("opens");
+    let mut journal = Journal::open(RUN, example, &machine.host(), &hiding("")).expect("opens");
     journal.append(&page(&["e1"])).expect("appended");
     let written = text(&machine);
     let without_key = |line: &str| {
@@ -420,7 +417,7 @@ fn ex_cur_22_a_gap_that_is_told_again_adds_no_second_record() {
     assert_eq!(ids(&machine), ["gap-c1", "a"]);
     // Of another turn it is another gap.
     let other = gallivant_core::journal::Owner { turn_id: Some("turn-2".to_owned()), ..owner() };
-    let mut journal = Journal::open(RUN, other, &machine.host(), Arc::new(Hiding(""))).expect("opens");
+    let mut journal = Journal::open(RUN, other, &machine.host(), &hiding("")).expect("opens");
     assert_eq!(numbers(&journal.append(&told()).expect("appended")), [3, 4]);
 }
 
@@ -532,7 +529,7 @@ fn ex_jrn_85_only_a_missing_file_reads_as_missing() {
         assert_eq!(append(&machine, &page(&["a"])).expect_err("a pipe").code(), Code::ExecutionIo);
         assert_eq!(check(RUN, &machine.host()).expect_err("a pipe").code(), Code::ExecutionIo);
     }
-    let missing = Journal::open("/task/none", owner(), &machine().host(), Arc::new(Hiding("")));
+    let missing = Journal::open("/task/none", owner(), &machine().host(), &hiding(""));
     assert_eq!(missing.expect_err("no such run").code(), Code::ExecutionUnknownRun);
     assert_eq!(check("/task/none", &machine().host()).expect_err("none").code(), Code::ExecutionUnknownRun);
 }

@@ -1,34 +1,17 @@
 //! A run's journal on a simulated machine, and the same bytes read by rules that are written down here again.
 
-use std::sync::Arc;
-
 use gallivant_core::Result;
-use gallivant_core::journal::{Appended, Content, Event, Journal, Owner, Provenance, Redact};
-use gallivant_core::json::Value;
+use gallivant_core::journal::{Appended, Content, Event, Journal, Owner, Provenance};
+use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use gallivant_core::testing::{FaultyFileSystem, Simulation, simulated_host};
 
 pub(crate) const RUN: &str = "/task/run-1";
 pub(crate) const LOG: &str = "/task/run-1/events.jsonl";
 pub(crate) const CHECKPOINT: &str = "/task/run-1/journal.json";
 
-/// Hides one word.
-pub(crate) struct Hiding(pub(crate) &'static str);
-
-impl Redact for Hiding {
-    fn text(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(self.0, "[redacted]") }
-    }
-
-    fn value(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.text(text)),
-            Value::Array(elements) => Value::Array(elements.iter().map(|value| self.value(value)).collect()),
-            Value::Object(object) => {
-                Value::Object(object.iter().map(|(key, value)| (self.text(key), self.value(value))).collect())
-            }
-            other => other.clone(),
-        }
-    }
+/// Hides one word, and nothing where that is empty.
+pub(crate) fn hiding(word: &str) -> Redactor {
+    Redactor::new(&Secrets::lenient([word]), Patterns::Off).expect("a small one")
 }
 
 pub(crate) fn owner() -> Owner {
@@ -49,11 +32,11 @@ pub(crate) fn machine() -> Simulation {
 }
 
 pub(crate) fn journal(simulation: &Simulation) -> Journal {
-    Journal::open(RUN, owner(), &simulation.host(), Arc::new(Hiding(""))).expect("the run's directory opens")
+    Journal::open(RUN, owner(), &simulation.host(), &hiding("")).expect("the run's directory opens")
 }
 
 pub(crate) fn append(simulation: &Simulation, page: &[Event]) -> Result<Appended> {
-    Journal::open(RUN, owner(), &simulation.host(), Arc::new(Hiding("")))?.append(page)
+    Journal::open(RUN, owner(), &simulation.host(), &hiding(""))?.append(page)
 }
 
 pub(crate) fn event(id: &str, data: &str) -> Event {

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use super::checkpoint::Pending;
 use super::error::input;
-use super::event::{Content, Event, GapReason, Key, Owner, Redact};
+use super::event::{Content, Event, GapReason, Key, Owner};
 use super::record::{self, MAX_RECORD_BYTES, Parts};
 use super::scan::Position;
 use crate::error::Result;
 use crate::json::Number;
+use crate::redaction::Redactor;
 
 /// The most bytes of a batch, newlines included (EX-JRN-11): a single record always fits.
 pub const MAX_BATCH_BYTES: usize = MAX_RECORD_BYTES + 1;
@@ -137,7 +138,7 @@ pub(super) fn cut(
 /// What every record of a page has in common.
 pub(super) struct Ground<'a> {
     pub(super) owner: &'a Owner,
-    pub(super) redact: &'a dyn Redact,
+    pub(super) redactor: &'a Redactor,
     /// The end of the journal.
     pub(super) end: Position,
     /// Milliseconds since 1970: the time of an event that tells none.
@@ -152,7 +153,7 @@ struct Written {
 
 /// Appends an event's line. Everything is redacted before it is written anywhere (EX-JRN-09), and measured after that.
 fn write(event: &Event, key: &Key, sequence: u64, ground: &Ground<'_>, out: &mut String) -> Result<Written> {
-    let event_id = ground.redact.text(&event.id);
+    let event_id = ground.redactor.text(&event.id);
     let provider_sequence = event.provider_sequence.as_ref().map(Number::canonical);
     let timestamp = event.timestamp.as_ref().map_or_else(|| ground.now_ms.to_string(), Number::canonical);
     let parts = Parts {
@@ -174,7 +175,7 @@ fn write(event: &Event, key: &Key, sequence: u64, ground: &Ground<'_>, out: &mut
     let mut crc = match &event.content {
         Content::Gap(reason) => gap(*reason, out),
         Content::Said { kind, data } => {
-            let (kind, data) = (ground.redact.text(kind), ground.redact.value(data).to_json());
+            let (kind, data) = (ground.redactor.text(kind), ground.redactor.value(data).to_json());
             record::encode(&Parts { kind: &kind, data: &data, ..parts }, out)
         }
     };
@@ -189,6 +190,7 @@ fn write(event: &Event, key: &Key, sequence: u64, ground: &Ground<'_>, out: &mut
         }
     }
     let provider_sequence = provider_sequence.as_deref().and_then(Number::parse);
+    let event_id = event_id.into_owned();
     let pending = Pending { event_id, key: *key, provider_sequence, provenance: event.provenance };
     Ok(Written { pending, crc, how })
 }

@@ -89,15 +89,6 @@ impl Event {
     }
 }
 
-/// What redacts an event before any byte of it reaches the disk (EX-JRN-09).
-pub trait Redact: Send + Sync {
-    /// A text without what has to stay secret.
-    fn text(&self, text: &str) -> String;
-
-    /// A value without what has to stay secret, at any depth, keys included.
-    fn value(&self, value: &Value) -> Value;
-}
-
 macro_rules! words {
     ($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+ }) => {
         $(#[doc = $about])+

@@ -6,7 +6,7 @@
 //!
 //! In reading order:
 //!
-//! - [`Owner`], [`Event`], [`Redact`]: what is said, and what must not be;
+//! - [`Owner`], [`Event`]: what is said, and whose it is;
 //! - `record`: a record's bytes, and what makes a line one;
 //! - `scan`: one pass over acknowledged bytes, in bounded memory;
 //! - `checkpoint`: `journal.json`;
@@ -32,7 +32,7 @@ pub use append::{Append, AppendPoint, Appended};
 pub use batch::{How, MAX_BATCH_BYTES, Placed};
 pub use check::{Checked, Gap, PendingBatch, check, check_with};
 pub use checkpoint::CHECKPOINT;
-pub use event::{Content, Event, GapReason, Key, Owner, Provenance, Redact, replay_key};
+pub use event::{Content, Event, GapReason, Key, Owner, Provenance, replay_key};
 pub use record::MAX_RECORD_BYTES;
 pub use scan::Position;
 pub use writer::{Journal, LOG, Recovered};

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use super::batch;
 use super::checkpoint::{Checkpoint, Pending, Stored};
 use super::error::{Refusal, io_error};
-use super::event::{Key, Owner, Redact};
+use super::event::{Key, Owner};
 use super::recover::{self, Ground};
 use super::replay_keys::{Acknowledged, Reach, ReplayKeys};
 use super::scan::Position;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::redaction::Redactor;
 use crate::storage::{DataAccess, DataFile, Directory, FileIdentity};
 
 /// The log's name.
@@ -28,7 +29,7 @@ pub struct Journal {
     run: Arc<dyn Directory>,
     owner: Owner,
     host: Host,
-    redact: Arc<dyn Redact>,
+    redactor: Redactor,
     stored: Stored,
     /// What stands on disk, where that is known and nothing is pending.
     open: Option<Open>,
@@ -63,22 +64,18 @@ impl fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// The journal in a run's directory, which exists. Nothing of it is read before the first call that needs it.
+    /// The journal in a run's directory, which exists. Nothing of it is read before the first call that needs it. Ids,
+    /// types and data of events are redacted by `redactor` before any byte of them is written (EX-JRN-09).
     ///
     /// # Errors
     /// `EXECUTION_UNKNOWN_RUN` where there is no such directory, `EXECUTION_IO` where it cannot be opened.
-    pub fn open(
-        directory: impl AsRef<Path>,
-        owner: Owner,
-        host: &Host,
-        redact: Arc<dyn Redact>,
-    ) -> Result<Self> {
+    pub fn open(directory: impl AsRef<Path>, owner: Owner, host: &Host, redactor: &Redactor) -> Result<Self> {
         let run = host.files.open(directory.as_ref()).map_err(|error| opening(&owner.run_id, error))?;
         Ok(Journal {
             run,
             owner,
             host: host.clone(),
-            redact,
+            redactor: redactor.clone(),
             stored: Stored::new(host),
             open: None,
             keys: None,
@@ -174,7 +171,7 @@ impl Journal {
     }
 
     pub(super) fn page_ground(&self, end: Position) -> batch::Ground<'_> {
-        batch::Ground { owner: &self.owner, redact: &*self.redact, end, now_ms: self.host.clock.wall_ms() }
+        batch::Ground { owner: &self.owner, redactor: &self.redactor, end, now_ms: self.host.clock.wall_ms() }
     }
 
     /// The index of the replay keys, up to date with what is acknowledged.
