@@ -60,6 +60,7 @@ pub mod journal;
 pub mod json;
 pub mod process;
 pub mod random;
+pub mod redaction;
 pub mod storage;
 pub mod testing;
 

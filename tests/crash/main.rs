@@ -4,4 +4,9 @@
 //! which the disk may be found afterwards.
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 
+#[path = "../support/run.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod run;
+
 mod harness_state;
+mod journal;

@@ -1,7 +1,6 @@
 //! What one key is in a file of the index: a fixed-width entry that proves itself.
 
-/// A replay key: SHA-256 of who an event is (EX-JRN-05), so that keys are spread evenly.
-pub(crate) type Key = [u8; 32];
+use crate::journal::event::Key;
 
 /// Bytes of one entry: the key, its number, and the CRC-32C of both.
 pub(super) const ENTRY: usize = 44;

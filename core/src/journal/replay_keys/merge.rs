@@ -114,6 +114,7 @@ impl Merge {
     }
 
     /// Bytes of memory that its buffers take at most.
+    #[cfg(test)]
     pub(super) fn memory(&self) -> u64 {
         self.cursors.len() as u64 * READ_AT_ONCE * size_of::<Entry>() as u64 + 64 * 1024
     }

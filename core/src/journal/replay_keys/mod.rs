@@ -27,16 +27,18 @@ mod tests;
 use std::io;
 use std::sync::Arc;
 
-pub(crate) use entry::Key;
 use store::Store;
+
+use super::error::io_error;
+use super::event::Key;
+pub(crate) use super::scan::Position as Acknowledged;
+use super::writer::LOG;
 
 use crate::error::{Code, Error, Result};
 use crate::storage::{DataAccess, DataFile, Directory};
 
 /// The directory of the index below that of the run.
 const DIRECTORY: &str = "event-keys";
-/// The log whose keys these are.
-const LOG: &str = "events.jsonl";
 /// How many keys are put down together when the index catches up with the log.
 const CAUGHT_UP_AT_ONCE: usize = 1024;
 
@@ -49,15 +51,6 @@ pub(crate) struct Reach {
     pub(crate) sequence: u64,
     /// Its check value.
     pub(crate) crc: u32,
-}
-
-/// What of the log is acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Acknowledged {
-    /// Its length in bytes.
-    pub(crate) offset: u64,
-    /// The last number in it.
-    pub(crate) sequence: u64,
 }
 
 /// How large the parts of an index are.
@@ -99,9 +92,7 @@ impl From<Trouble> for Error {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Damaged => Error::new(Code::ExecutionIo, "the key index changed while it was in use"),
-            Trouble::Index(error) => {
-                Error::new(Code::ExecutionIo, "the key index cannot be used").with_source(error)
-            }
+            Trouble::Index(error) => io_error("the key index cannot be used", error),
             Trouble::Log(error) => error,
         }
     }
@@ -229,6 +220,7 @@ impl ReplayKeys {
     }
 
     /// Bytes of memory that it takes, as far as that grows with the number of keys.
+    #[cfg(test)]
     pub(crate) fn memory(&self) -> u64 {
         self.store.memory()
     }
@@ -252,26 +244,26 @@ impl ReplayKeys {
 
     /// Reads the whole log into segments, one buffer full of keys after another.
     fn fill_anew(&mut self) -> std::result::Result<(), Trouble> {
-        let Acknowledged { offset, sequence } = self.target;
         let mut filling = self.store.fill();
         if let Some(log) = log_of(&self.run, &mut self.log, self.target)? {
-            log::scan(log, 0, offset, 0, sequence, &mut |keyed| filling.push(keyed.key, keyed.reach))?;
+            log::scan(log, Acknowledged::default(), self.target, &mut |keyed| {
+                filling.push(keyed.key, keyed.reach)
+            })?;
         }
         filling.finish()?;
-        self.covered = sequence;
+        self.covered = self.target.sequence;
         Ok(())
     }
 
     fn catch_up(&mut self) -> std::result::Result<(), Trouble> {
-        let Acknowledged { offset, sequence } = self.target;
-        let from = self.store.reach();
-        if from.offset < offset
+        let mut reach = self.store.reach();
+        let from = Acknowledged { offset: reach.offset, sequence: reach.sequence };
+        if from.offset < self.target.offset
             && let Some(log) = log_of(&self.run, &mut self.log, self.target)?
         {
             let store = &mut self.store;
             let mut batch = Vec::new();
-            let mut reach = from;
-            log::scan(log, from.offset, offset, from.sequence, sequence, &mut |keyed| {
+            log::scan(log, from, self.target, &mut |keyed| {
                 batch.push((keyed.key, keyed.reach.sequence));
                 reach = keyed.reach;
                 if batch.len() >= CAUGHT_UP_AT_ONCE {
@@ -283,7 +275,7 @@ impl ReplayKeys {
                 store.add(&batch, reach)?;
             }
         }
-        self.covered = sequence;
+        self.covered = self.target.sequence;
         Ok(())
     }
 }
@@ -308,11 +300,10 @@ fn open_log(
     if acknowledged.offset == 0 {
         return Ok(None);
     }
-    let opened = run.open_data(LOG, DataAccess::Read).map_err(|error| {
-        let failed = Error::new(Code::ExecutionIo, "events.jsonl cannot be opened").with_source(error);
-        Trouble::Log(failed)
-    })?;
-    Ok(Some(opened))
+    match run.open_data(LOG, DataAccess::Read) {
+        Ok(log) => Ok(Some(log)),
+        Err(error) => Err(Trouble::Log(io_error("events.jsonl cannot be opened", error))),
+    }
 }
 
 fn log_of<'a>(
@@ -340,5 +331,5 @@ fn trusted(
         return Ok(false);
     }
     let Some(log) = log else { return Ok(false) };
-    Ok(log::last_before(log, reach.offset)?.is_some_and(|keyed| keyed.reach == reach))
+    Ok(log::last_before(log, reach.offset)? == Some(reach))
 }

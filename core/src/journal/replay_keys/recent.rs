@@ -13,7 +13,7 @@
 //! removed: of two whole ones the higher counts.
 
 use super::Reach;
-use super::entry::Key;
+use crate::journal::event::Key;
 
 /// The first eight bytes, the version of the form among them.
 const MAGIC: &[u8; 8] = b"GLVKREC1";

@@ -14,8 +14,9 @@ use std::io;
 use std::sync::Arc;
 
 use super::Trouble;
-use super::entry::{ENTRY, Entry, Key};
+use super::entry::{ENTRY, Entry};
 use super::sketch::{PLANES, Sketch, SketchBuilder, quotient_bits, words_for};
+use crate::journal::event::Key;
 use crate::storage::{DataAccess, DataFile, Directory};
 
 /// The first eight bytes of a segment, the version of its form among them.
@@ -256,6 +257,7 @@ impl Segment {
     }
 
     /// Bytes of memory that its sketch takes.
+    #[cfg(test)]
     pub(super) fn memory(&self) -> u64 {
         Sketch::bytes(self.header.capacity, self.sketch.planes())
     }

@@ -7,7 +7,8 @@
 //! unary part costs at most two and a half bits an entry, a plane eight; how many planes are kept depends on how many
 //! keys there are, so that the memory of all segments stays below one bound.
 
-use super::entry::{Key, prefix};
+use super::entry::prefix;
+use crate::journal::event::Key;
 
 /// How many planes a segment has on disk.
 pub(super) const PLANES: usize = 3;

@@ -10,12 +10,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::entry::{Entry, Key};
+use super::entry::Entry;
 use super::merge::Merge;
 use super::recent::{self, Head, Listed, Recent};
 use super::segment::{self, Segment, SegmentWriter};
 use super::sketch::{PLANES, Sketch};
 use super::{Reach, Shape, Trouble};
+use crate::journal::event::Key;
 use crate::storage::{DataAccess, DataFile, Directory};
 
 /// Recent files are read whole. They hold twice as many keys as make a segment where segments could not be written.
@@ -337,11 +338,13 @@ impl Store {
     }
 
     /// Bytes of memory that the sketches take.
+    #[cfg(test)]
     pub(super) fn sketch_memory(&self) -> u64 {
         self.segments.iter().map(Segment::memory).sum()
     }
 
     /// Bytes of memory that grow with the number of keys.
+    #[cfg(test)]
     pub(super) fn memory(&self) -> u64 {
         let sketches = self.sketch_memory();
         let merges: u64 = self.merges.iter().map(Merge::memory).sum();

@@ -143,16 +143,16 @@ fn ex_jrn_82_an_open_index_goes_on_after_any_failures() {
         let mut keys = run.open().expect("opens");
         for step in 0..30 {
             let number = run.files.last_number() + 1 + split_mix(&mut state) % 6;
-            let errno = [Errno::EIO, Errno::ENOSPC][usize::from(split_mix(&mut state) % 2 == 0)];
+            let errno = [Errno::EIO, Errno::ENOSPC][usize::from(split_mix(&mut state).is_multiple_of(2))];
             let mut faults = vec![Fault::error_at(number, errno)];
-            if split_mix(&mut state) % 3 == 0 {
+            if split_mix(&mut state).is_multiple_of(3) {
                 faults.push(Fault::error_at(number + 1 + split_mix(&mut state) % 4, errno));
             }
             run.files.set_faults(faults);
             let (batch, reach) = run.append(1 + split_mix(&mut state) % 12);
             // A failed step fails no append: the index lags.
             let _ = keys.insert(&batch, reach);
-            if split_mix(&mut state) % 2 == 0 {
+            if split_mix(&mut state).is_multiple_of(2) {
                 run.files.set_faults([]);
                 assert_exact(&mut keys, run.sequence, &format!("seed {seed} step {step}"));
             }

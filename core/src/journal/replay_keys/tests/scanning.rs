@@ -9,7 +9,8 @@ fn scanned(log: &[u8], last: u64) -> Vec<u64> {
     run.files.plant_file(LOG_PATH, log).expect("planted");
     let file = run.directory().open_data(LOG, DataAccess::Read).expect("opens");
     let mut numbers = Vec::new();
-    log::scan(&*file, 0, log.len() as u64, 0, last, &mut |keyed| {
+    let to = Acknowledged { offset: log.len() as u64, sequence: last };
+    log::scan(&*file, Acknowledged::default(), to, &mut |keyed| {
         assert_eq!(keyed.key, key(keyed.reach.sequence));
         numbers.push(keyed.reach.sequence);
         Ok(())
@@ -29,8 +30,7 @@ fn the_line_of_the_specification_is_good() {
     run.files.plant_file(LOG_PATH, format!("{text}\n")).expect("planted");
     let file = run.directory().open_data(LOG, DataAccess::Read).expect("opens");
     let last = log::last_before(&*file, text.len() as u64 + 1).expect("read").expect("good");
-    assert_eq!((last.reach.sequence, last.reach.crc), (1, 0x696b_b91c));
-    assert_eq!(hex(&last.key), "28ec39c5ec86295b6dd68fa9486a64b87f98b036f88d8a8c2df5fc491a372b10");
+    assert_eq!((last.sequence, last.crc), (1, 0x696b_b91c));
 }
 
 #[test]
