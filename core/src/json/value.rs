@@ -240,7 +240,7 @@ impl Object {
     }
 
     /// Members of which the caller knows that no key is there twice.
-    pub(super) fn from_distinct(members: Vec<(String, Value)>) -> Self {
+    pub(crate) fn from_distinct(members: Vec<(String, Value)>) -> Self {
         Object { members }
     }
 
