@@ -16,7 +16,8 @@ const CHUNK: usize = 64 * 1024;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let number = |at: usize, default: usize| words.get(at).map_or(default, |word| word.parse().expect("a number"));
+    let number =
+        |at: usize, default: usize| words.get(at).map_or(default, |word| word.parse().expect("a number"));
     let (mebibytes, rounds) = (number(0, 32), number(1, 15));
     let dice = SeededRandom::new(1);
     let secrets: Vec<String> = (0..100).map(|_| token(&dice, 40)).collect();
@@ -31,7 +32,8 @@ fn main() {
         let mut out = Vec::with_capacity(2 * CHUNK);
         for _ in 0..rounds {
             bare_times.push(timed(|| {
-                let found: usize = text.chunks(CHUNK).map(|chunk| bare.find_overlapping_iter(chunk).count()).sum();
+                let found: usize =
+                    text.chunks(CHUNK).map(|chunk| bare.find_overlapping_iter(chunk).count()).sum();
                 assert!(found > 0 || leaks == 0);
             }));
             off_times.push(timed(|| stream(&off, &text, &mut out)));
