@@ -12,6 +12,8 @@ mod support;
 
 mod cases;
 mod execution_cursor;
+mod execution_redaction;
+mod execution_redaction_cases;
 mod execution_redaction_properties;
 mod harness_adapters;
 mod harness_settings;
