@@ -140,9 +140,9 @@ pub unsafe extern "C" fn gallivant_redactor_json(
 
 /// The most bytes that a stream of this redactor holds back; 0 where `redactor` is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn gallivant_redactor_most_held_back(redactor: *const gallivant_redactor) -> usize {
+pub unsafe extern "C" fn gallivant_redactor_most_held_back(redactor: *const gallivant_redactor) -> u64 {
     // SAFETY: null or a handle, by the conventions.
-    answer(|| unsafe { redactor.as_ref() }.map_or(0, |handle| handle.redactor.most_held_back()))
+    answer(|| unsafe { redactor.as_ref() }.map_or(0, |handle| handle.redactor.most_held_back() as u64))
 }
 
 /// Frees the redactor; its streams go on. NULL is allowed.
