@@ -1,6 +1,7 @@
 //! Redaction: secrets and recognised credentials out of texts, JSON values and streams.
 
 use std::ffi::c_char;
+use std::fmt;
 
 use gallivant_core::redaction::{Patterns, Redactor, Secrets, Stream};
 use gallivant_core::{Error, Result};
@@ -31,12 +32,17 @@ pub struct gallivant_redaction_stream {
 
 impl Handle for gallivant_redaction_stream {}
 
-#[derive(Debug)]
 struct Pieces {
     stream: Stream,
     /// What is certain and not yet read, and how much of it was read.
     out: Vec<u8>,
     read: usize,
+}
+
+impl fmt::Debug for Pieces {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stream.fmt(out)
+    }
 }
 
 /// Builds a redactor for these secrets and for recognised credentials (keys and tokens by their form, the values of

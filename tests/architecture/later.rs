@@ -5,7 +5,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-CAP", "1-31"),
     ("EX-TRA", "1-36"),
     ("EX-BND", "1-46"),
-    ("EX-CUR", "7-15 22-23"),
+    ("EX-CUR", "7-13 15 22-23"),
     ("EX-OBS", "1-38"),
     ("EX-IDN", "1-25"),
     ("EX-PRE", "1-33"),

@@ -76,7 +76,10 @@ fn ex_red_06_the_callers_list_stays_as_it_is() {
     let set = Secrets::lenient(&list);
     assert_eq!(list, before);
     assert_eq!(set.len(), 3);
-    assert_eq!(format!("{set:?} {:?}", of(&list)), "Secrets(3) Redactor", "and nothing shows what is in it");
+    let mut stream = of(&["hunter2!"]).stream();
+    stream.push(b"hunter2", &mut Vec::new());
+    let shown = format!("{set:?} {:?} {stream:?}", of(&list));
+    assert_eq!(shown, "Secrets(3) Redactor Stream(holds 7)", "and nothing shows what is in it");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A text that comes in pieces: the same as the whole, wherever it is cut (EX-RED-12).
 
+use std::fmt;
 use std::io;
 
 use super::scan::{Scan, Seen};
@@ -16,7 +17,7 @@ const LOOKBACK: usize = 2;
 /// It holds back what may still become a part of something covered: no more than [`Redactor::most_held_back`], and
 /// nothing once that cannot be any more. [`Stream::finish`] hands out the rest; what was pushed and not finished is
 /// lost, so a host calls it on every way out, or uses a [`Writer`]. A piece allocates nothing, but for what `out` grows by.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Stream {
     redactor: Redactor,
     scan: Scan,
@@ -103,9 +104,15 @@ impl Stream {
     }
 }
 
+/// Without what is held, which may be secret.
+impl fmt::Debug for Stream {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Stream(holds {})", self.held_back())
+    }
+}
+
 /// A stream into something that is written to. What is held back is written by [`Writer::finish`], and when the writer
 /// goes, on whatever way; an error is lost then.
-#[derive(Debug)]
 pub struct Writer<W: io::Write> {
     stream: Stream,
     out: Vec<u8>,
@@ -129,6 +136,12 @@ impl<W: io::Write> Writer<W> {
         inner.write_all(&self.out)?;
         inner.flush()?;
         Ok(inner)
+    }
+}
+
+impl<W: io::Write> fmt::Debug for Writer<W> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Writer({:?})", self.stream)
     }
 }
 
