@@ -70,3 +70,8 @@ pub use host::Host;
 
 /// The version of the library, which is that of all its packages.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Compiles the guide's blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/rust.md")]
+pub struct GuideOfRust;
