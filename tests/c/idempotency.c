@@ -2,6 +2,8 @@
 
 #include "check.h"
 
+#include <stdio.h>
+
 static const uint64_t now = 2000000000000;
 static const uint64_t minute = 60000;
 
