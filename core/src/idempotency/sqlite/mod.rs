@@ -223,10 +223,9 @@ impl ClaimStore for SqliteClaims {
     /// Touches the file: the times of its inode change, which its directory's watchers are told of.
     fn announce(&self) {
         let _quiet = quiet();
-        let now = rustix::fs::Timestamps {
-            last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
-            last_modification: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-        };
+        // Both times: Linux calls one of them alone a change of the content, which nobody watches for.
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let now = rustix::fs::Timestamps { last_access: now, last_modification: now };
         let _ = rustix::fs::utimensat(rustix::fs::CWD, &self.path, &now, rustix::fs::AtFlags::empty());
     }
 
