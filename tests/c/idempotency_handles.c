@@ -170,6 +170,73 @@ static void ik_16_threads_that_share_a_store_make_one_thing(void)
     gallivant_idempotency_store_free(store);
 }
 
+/* One claim and one ticket that several threads use at once. */
+struct shared {
+    const gallivant_idempotency_claim *claim;
+    const gallivant_idempotency_ticket *ticket;
+    gallivant_idempotency_begun begun[8];
+    atomic_int next, replayed;
+};
+
+static void *recreate_shared(void *given)
+{
+    struct shared *shared = given;
+    gallivant_idempotency_begun begun = GALLIVANT_IDEMPOTENCY_BEGUN_INIT;
+    int32_t status = gallivant_idempotency_claim_recreate(shared->claim, 20000, &begun, NULL);
+    shared->begun[atomic_fetch_add(&shared->next, 1)] = begun;
+    return status == GALLIVANT_OK ? given : NULL;
+}
+
+static void *wait_shared(void *given)
+{
+    struct shared *shared = given;
+    gallivant_idempotency_begun begun = GALLIVANT_IDEMPOTENCY_BEGUN_INIT;
+    int32_t status = gallivant_idempotency_ticket_wait(shared->ticket, 20000, &begun, NULL);
+    atomic_fetch_add(&shared->replayed, begun.begin == GALLIVANT_BEGIN_REPLAY);
+    free_begun(begun);
+    return status == GALLIVANT_OK ? given : NULL;
+}
+
+static void ik_08_threads_that_share_a_claim_and_a_ticket_get_one_create(void)
+{
+    gallivant_idempotency_store *store = claims_in(fresh_directory(), NULL);
+    struct shared shared;
+    pthread_t threads[8];
+    gallivant_idempotency_begun created = GALLIVANT_IDEMPOTENCY_BEGUN_INIT;
+    int creates = 0, waits = 0;
+    memset(&shared, 0, sizeof shared);
+    completed(begun_with(store, "k", "{}"), "r-1");
+    gallivant_idempotency_begun first = begun_with(store, "k", "{}");
+    shared.claim = first.claim;
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, recreate_shared, &shared) == 0);
+    for (int i = 0; i < 8; i++) {
+        void *result = NULL;
+        CHECK(pthread_join(threads[i], &result) == 0 && result == &shared);
+    }
+    for (int i = 0; i < 8; i++) {
+        creates += shared.begun[i].begin == GALLIVANT_BEGIN_CREATE;
+        waits += shared.begun[i].begin == GALLIVANT_BEGIN_IN_PROGRESS;
+        if (shared.begun[i].reservation != NULL)
+            created = shared.begun[i];
+        if (shared.begun[i].ticket != NULL)
+            shared.ticket = shared.begun[i].ticket;
+    }
+    CHECK(creates == 1 && waits == 7);
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, wait_shared, &shared) == 0);
+    CHECK_OK(gallivant_idempotency_reservation_complete(created.reservation, TEXT("r-2"), TEXT("made"), GALLIVANT_DEFAULT,
+                                                        &error));
+    for (int i = 0; i < 8; i++) {
+        void *result = NULL;
+        CHECK(pthread_join(threads[i], &result) == 0 && result == &shared);
+        free_begun(shared.begun[i]);
+    }
+    CHECK(atomic_load(&shared.replayed) == 8);
+    free_begun(first);
+    gallivant_idempotency_store_free(store);
+}
+
 /* What a child can see of its parent's handles. */
 static int all_refused(gallivant_idempotency_store *store, gallivant_idempotency_begun held, gallivant_idempotency_begun running)
 {
@@ -342,6 +409,7 @@ void suite_idempotency_handles(void)
     RUN(a_fingerprint_in_use_by_another_thread_is_busy);
     RUN(changes_in_use_by_another_thread_are_busy);
     RUN(ik_16_threads_that_share_a_store_make_one_thing);
+    RUN(ik_08_threads_that_share_a_claim_and_a_ticket_get_one_create);
     RUN(ik_19_a_forked_child_opens_a_fresh_store);
     RUN(what_a_store_refuses);
     RUN(what_its_handles_refuse);

@@ -29,7 +29,7 @@ suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c
     tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
-claims=(tests/adapters/c/claims.c tests/adapters/c/json.c)
+claims=(tests/adapters/c/claims.c tests/adapters/c/claims_answers.c tests/adapters/c/json.c)
 json_test=(tests/adapters/c/json_test.c tests/adapters/c/json.c)
 
 passed=0 failed=0

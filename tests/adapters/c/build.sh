@@ -8,8 +8,12 @@ case $target in /*) ;; *) target=$PWD/$target ;; esac
 built=$target/release
 # The program asks for the soname, which only an installation names so.
 ln -sf libgallivant.so "$built/libgallivant.so.0"
-for adapter in adapter claims; do
+# build NAME SOURCE...
+build() {
+    program=$1
+    shift
     ${CC:-gcc} -g -std=c11 -Wall -Wextra -Werror -Wpedantic -Wstrict-prototypes -Iinclude \
-        "tests/adapters/c/$adapter.c" tests/adapters/c/json.c -o "$built/$adapter-c" \
-        -L"$built" -lgallivant -lpthread -Wl,-rpath,"$built"
-done
+        "$@" tests/adapters/c/json.c -o "$built/$program" -L"$built" -lgallivant -lpthread -Wl,-rpath,"$built"
+}
+build adapter-c tests/adapters/c/adapter.c
+build claims-c tests/adapters/c/claims.c tests/adapters/c/claims_answers.c
