@@ -218,6 +218,13 @@ void free_begun(gallivant_idempotency_begun begun)
     gallivant_idempotency_unknown_claim_free(begun.unknown);
 }
 
+void end_child(int right)
+{
+    /* By another program, because what a child keeps of its parent's stores, and must not free, is no loss. */
+    execlp(right ? "true" : "false", right ? "true" : "false", (char *)NULL);
+    _exit(2);
+}
+
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
     (void)status, (void)type, (void)walk;

@@ -107,6 +107,9 @@ void completed(gallivant_idempotency_begun begun, const char *resource);
 /* Frees whichever handle is there. */
 void free_begun(gallivant_idempotency_begun begun);
 
+/* Ends a forked child, with status 0 where it found everything right. */
+void end_child(int right);
+
 /* The suites, one a file. */
 void suite_basics(void);
 void suite_inputs(void);

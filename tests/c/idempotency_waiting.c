@@ -179,7 +179,7 @@ static void ik_19_the_descriptor_stays_with_the_parent(void)
         int refused = gallivant_idempotency_changes_drain(changes, NULL) == GALLIVANT_IDEMPOTENCY_FORKED &&
                       gallivant_idempotency_changes_descriptor(changes) == -1;
         gallivant_idempotency_changes_free(changes);
-        _exit(refused ? 0 : 1);
+        end_child(refused);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     struct pollfd descriptor = { gallivant_idempotency_changes_descriptor(changes), POLLIN, 0 };

@@ -32,6 +32,9 @@ adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
 claims=(tests/adapters/c/claims.c tests/adapters/c/claims_answers.c tests/adapters/c/json.c)
 json_test=(tests/adapters/c/json_test.c tests/adapters/c/json.c)
 
+# Which vectors of idempotent creates are run; an empty part of a name is all of them.
+creates=("")
+
 passed=0 failed=0
 closing='^([0-9]+) passed, ([0-9]+) failed(, [0-9]+ skipped)?$'
 
@@ -109,11 +112,14 @@ programs() {
 
 # Runs every program, with a prefix such as valgrind; the snippets and the example end with 0 on a seat of their own.
 run_programs() {
-    local kind snippet name seat
+    local kind snippet name seat part
     count "the adapter's JSON" "$@" "$out/json-test"
     for kind in "${kinds[@]}"; do
         count "vectors, $kind" python3 tests/vectors/harness-state/run.py -- "$@" "$out/adapter-$kind"
-        count "vectors of idempotent creates, $kind" python3 tests/vectors/idempotency/run.py -- "$@" "$out/claims-$kind"
+        for part in "${creates[@]}"; do
+            count "vectors of idempotent creates, ${part:-all}, $kind" python3 tests/vectors/idempotency/run.py \
+                --only "$part" -- "$@" "$out/claims-$kind"
+        done
         count "suite, $kind" "$@" "$out/suite-$kind"
         seat=$(mktemp -d "$out/agent/XXXXXX")
         count "C++17, $kind" "$@" "$out/cplusplus-$kind" "$seat"
@@ -196,7 +202,10 @@ valgrind)
     build
     programs
     kinds=(shared archive)
-    run_programs valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible
+    # The others race many processes against deadlines, which emulation does not keep.
+    creates=(ik01 ik05 ik20)
+    run_programs valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible \
+        --suppressions=tests/c/valgrind.supp
     ;;
 asan)
     # A target folder of its own: other flags would rebuild everything in the other one.
