@@ -43,13 +43,13 @@ for link in "libgallivant.so.$major" libgallivant.so; do
     ln -sf "libgallivant.so.$version" "$destdir$libdir/$link"
     echo "$destdir$libdir/$link"
 done
-put 644 "$target/release/libgallivant.a" "$libdir" libgallivant.a
-# The standard library's debug information is a third of the archive and of no use to its users.
-if command -v strip >/dev/null; then strip -g "$destdir$libdir/libgallivant.a"; fi
+archive=$(mktemp)
+filled=$(mktemp)
+trap 'rm -f "$archive" "$filled"' EXIT
+"$root/ffi/archive.sh" "$target/release/libgallivant.a" "$archive"
+put 644 "$archive" "$libdir" libgallivant.a
 put 644 "$header" "$includedir" gallivant.h
 
-filled=$(mktemp)
-trap 'rm -f "$filled"' EXIT
 sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@INCLUDEDIR@|$includedir|" \
     -e "s|@VERSION@|$version|" -e "s|@PRIVATE@|$private|" "$root/ffi/gallivant.pc.in" >"$filled"
 put 644 "$filled" "$libdir/pkgconfig" gallivant.pc

@@ -3,8 +3,8 @@
  *
  * CONVENTIONS
  *
- * Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`), then the type,
- * then the verb.
+ * Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`), then the
+ * type, then the verb.
  *
  * Order. A function takes its receiver, then its inputs, then its outputs, then `error`, which is last.
  *
@@ -25,7 +25,8 @@
  *
  * Strings come in as pointer and length and have to be UTF-8, paths too; they are copied where they are kept. They go
  * out as `gallivant_str`, as `const char *` that end in a zero byte where they can hold no other, or into a buffer of
- * the caller. Names and words that a function answers for a constant live for ever and are never NULL.
+ * the caller. Bodies and answers are bytes of any kind: `const void *` and length, and out as `gallivant_bytes`. Names and
+ * words that a function answers for a constant live for ever and are never NULL.
  *
  * Structs whose first member is `struct_size` have a macro `..._INIT`: begin with it, also for outputs. Later releases
  * append members; the size tells the library which ones the program knows.
@@ -44,7 +45,8 @@
  *
  * Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
  * session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
- * harmless. A child of a process that had several threads may only call `exec` and the like, as always.
+ * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`. A child of a
+ * process that had several threads may only call `exec` and the like, as always.
  *
  * The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
  * bug that would have been a crash of the library is answered as `GALLIVANT_INTERNAL`.
@@ -254,6 +256,46 @@ const char *gallivant_status_page(int32_t status);
 const char *gallivant_kind_name(int32_t kind);
 
 /* --------------------------------------------------------------------------
+ * Strings and bytes.
+ */
+
+// A string as pointer and length, in bytes of UTF-8.
+//
+// As an input it need not end in a zero byte and is read during the call only. As an output it is followed by a
+// zero byte that the length does not count, so that `data` can be given to `printf("%s")`; a string from a record may
+// hold further zero bytes, and the length is what is right. It is valid as long as its owner says, see there.
+//
+// A null `data` is no string at all, which is not the empty string.
+typedef struct gallivant_str {
+    // The first byte; null for no string.
+    const char *data;
+    // How many bytes.
+    size_t length;
+} gallivant_str;
+
+// Bytes of any kind as pointer and length; no zero byte follows. Valid as long as their owner says, see there.
+//
+// A null `data` is no bytes at all, which is not the empty bytes.
+typedef struct gallivant_bytes {
+    // The first byte; null for no bytes.
+    const uint8_t *data;
+    // How many bytes.
+    size_t length;
+} gallivant_bytes;
+
+// A number that may be absent.
+typedef struct gallivant_optional_u64 {
+    // The number; 0 in an output where it is absent.
+    uint64_t value;
+    // 0 where it is absent. Outputs say 1 where it is there; in inputs anything but 0 does.
+    int32_t is_set;
+} gallivant_optional_u64;
+
+// The view of a string that ends in a zero byte, as C's own strings do. NULL gives no string. The view is valid as
+// long as the string.
+gallivant_str gallivant_str_from(const char *text);
+
+/* --------------------------------------------------------------------------
  * Errors: what a failed call has to say beyond its status.
  */
 
@@ -283,38 +325,15 @@ const char *gallivant_error_remedy(const gallivant_error *error);
 // The `errno` of the system call that failed; 0 where none did.
 int32_t gallivant_error_os_error(const gallivant_error *error);
 
+// The file that an operator has to look at, where the error is about one; NULL where it is not.
+const char *gallivant_error_file(const gallivant_error *error);
+
+// The id of what somebody else made, where a create has lost to another one that has completed; no string where there is
+// none.
+gallivant_str gallivant_error_resource(const gallivant_error *error);
+
 // Frees the error. NULL is allowed. Errors that belong to another result are pointers to const and are freed with it.
 void gallivant_error_free(gallivant_error *error);
-
-/* --------------------------------------------------------------------------
- * Strings.
- */
-
-// A string as pointer and length, in bytes of UTF-8.
-//
-// As an input it need not end in a zero byte and is read during the call only. As an output it is followed by a
-// zero byte that the length does not count, so that `data` can be given to `printf("%s")`; a string from a record may
-// hold further zero bytes, and the length is what is right. It is valid as long as its owner says, see there.
-//
-// A null `data` is no string at all, which is not the empty string.
-typedef struct gallivant_str {
-    // The first byte; null for no string.
-    const char *data;
-    // How many bytes.
-    size_t length;
-} gallivant_str;
-
-// A number that may be absent.
-typedef struct gallivant_optional_u64 {
-    // The number; 0 in an output where it is absent.
-    uint64_t value;
-    // 0 where it is absent. Outputs say 1 where it is there; in inputs anything but 0 does.
-    int32_t is_set;
-} gallivant_optional_u64;
-
-// The view of a string that ends in a zero byte, as C's own strings do. NULL gives no string. The view is valid as
-// long as the string.
-gallivant_str gallivant_str_from(const char *text);
 
 /* --------------------------------------------------------------------------
  * Texts that results own, and buffers that the caller owns.
@@ -1830,6 +1849,500 @@ int32_t gallivant_redaction_stream_read(const gallivant_redaction_stream *stream
 void gallivant_redaction_stream_free(gallivant_redaction_stream *stream);
 
 /* --------------------------------------------------------------------------
+ * Idempotent creates: a create that is retried after a lost answer makes no second thing. The words.
+ *
+ * The caller sends a key with a create, and a store remembers on disk what that key stands for. The rules are in
+ * docs/spec/idempotency.md, the file is described in docs/format/idempotency.md.
+ */
+
+// Make the thing, then end the reservation by exactly one of complete and release.
+#define GALLIVANT_BEGIN_CREATE 1
+
+// The thing was made: answer as the first create did.
+#define GALLIVANT_BEGIN_REPLAY 2
+
+// The thing is being made: wait with the ticket.
+#define GALLIVANT_BEGIN_IN_PROGRESS 3
+
+// Nobody knows whether the thing was made: find out, then settle.
+#define GALLIVANT_BEGIN_UNKNOWN 4
+
+// Nothing was known of the key.
+#define GALLIVANT_HOW_FRESH 1
+
+// The create had finished before.
+#define GALLIVANT_HOW_REPLAYED 2
+
+// After waiting for a create that ran.
+#define GALLIVANT_HOW_WAITED 3
+
+// The owner of the reservation was gone.
+#define GALLIVANT_HOW_TAKEN_OVER 4
+
+// The claim had lived its window.
+#define GALLIVANT_HOW_EXPIRED 5
+
+// The resource was reported to be gone.
+#define GALLIVANT_HOW_RECREATED 6
+
+// An unknown outcome was settled.
+#define GALLIVANT_HOW_SETTLED 7
+
+// Reserved, and nothing outside may exist.
+#define GALLIVANT_CLAIM_STATE_RESERVED 1
+
+// Reserved, and an effect may have happened.
+#define GALLIVANT_CLAIM_STATE_MARKED 2
+
+// Finished.
+#define GALLIVANT_CLAIM_STATE_FINISHED 3
+
+// The word for a GALLIVANT_BEGIN constant, such as `in_progress`; `invalid` for any other number.
+const char *gallivant_begin_name(int32_t begin);
+
+// The word for a GALLIVANT_HOW constant, such as `taken-over`; `invalid` for any other number.
+const char *gallivant_how_name(int32_t how);
+
+// The word for a GALLIVANT_CLAIM_STATE constant, such as `marked`; `invalid` for any other number.
+const char *gallivant_claim_state_name(int32_t state);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: what a claim is found by.
+ */
+
+// Names one claim. Claims of different operations, and of different scopes, have nothing to do with each other: `["a", "b"]`,
+// `["ab"]` and `["a/b"]` are three scopes.
+//
+// The body alone is compared, so whatever else decides what is made belongs in the scope: a parent in the path, the
+// principal on whose behalf it is made.
+typedef struct gallivant_idempotency_name {
+    // Set by `GALLIVANT_IDEMPOTENCY_NAME_INIT`.
+    size_t struct_size;
+    // The namespace of the key, such as `harnesses.create`: 1 to 255 bytes of UTF-8.
+    gallivant_str operation;
+    // Whom the key belongs to, outermost first, down to the narrowest owner of what is made: at least one part of 1 to
+    // 255 bytes of UTF-8.
+    const gallivant_str *scope;
+    // How many parts.
+    size_t scope_count;
+    // The caller's key: 1 to 255 bytes of visible ASCII. Only its hash is kept.
+    gallivant_str key;
+} gallivant_idempotency_name;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_IDEMPOTENCY_NAME_INIT \
+    { sizeof(gallivant_idempotency_name), { NULL, 0 }, NULL, 0, { NULL, 0 } }
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: the fingerprint of a body that comes in parts.
+ */
+
+// How long a fingerprint is, in bytes.
+#define GALLIVANT_IDEMPOTENCY_FINGERPRINT_BYTES 32
+
+// The fingerprint of a body that is too large for memory, in the making: SHA-256 over exactly the bytes that were
+// received. How they are cut makes no difference. There is no canonical form: `{"a":1}` and `{ "a": 1 }` are two bodies,
+// so whoever retries resends the bytes that were sent first.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise. Free it with `gallivant_idempotency_fingerprint_free`.
+typedef struct gallivant_idempotency_fingerprint gallivant_idempotency_fingerprint;
+
+// Begins a fingerprint, of the empty body so far.
+int32_t gallivant_idempotency_fingerprint_new(gallivant_idempotency_fingerprint **fingerprint,
+                                              gallivant_error **error);
+
+// Adds the next bytes of the body. `part` may be NULL where `length` is 0.
+int32_t gallivant_idempotency_fingerprint_update(gallivant_idempotency_fingerprint *fingerprint,
+                                                 const void *part,
+                                                 size_t length,
+                                                 gallivant_error **error);
+
+// Writes the fingerprint of everything that was added so far into `bytes`, which has room for
+// `GALLIVANT_IDEMPOTENCY_FINGERPRINT_BYTES`. More may be added afterwards.
+int32_t gallivant_idempotency_fingerprint_bytes(const gallivant_idempotency_fingerprint *fingerprint,
+                                                uint8_t *bytes,
+                                                gallivant_error **error);
+
+// Frees the fingerprint. NULL is allowed.
+void gallivant_idempotency_fingerprint_free(gallivant_idempotency_fingerprint *fingerprint);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: what a begin answers, and the handles that come with it.
+ */
+
+// A create that has finished: what it made, and how it answered. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_idempotency_claim_free`.
+typedef struct gallivant_idempotency_claim gallivant_idempotency_claim;
+
+// A key that is reserved for one create of this process. Make the thing, then call
+// `gallivant_idempotency_reservation_complete`, or `gallivant_idempotency_reservation_release` where nothing outside can
+// exist.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise. Free it with `gallivant_idempotency_reservation_free`, which
+// releases it where neither has been called, unless an effect was marked.
+typedef struct gallivant_idempotency_reservation gallivant_idempotency_reservation;
+
+// A create with the same key and body that runs in this or another process. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_idempotency_ticket_free`.
+typedef struct gallivant_idempotency_ticket gallivant_idempotency_ticket;
+
+// A create whose owner is gone after an effect was marked, or has not been heard of for too long. It stays so until it is
+// settled, or until its owner ends it after all. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_idempotency_unknown_claim_free`.
+typedef struct gallivant_idempotency_unknown_claim gallivant_idempotency_unknown_claim;
+
+// What a create with this key and this body is to do. Exactly one of the four handles is not NULL, and it belongs to the
+// caller. A call that writes a new answer over an old one frees nothing: free the old one's handle first, or afterwards
+// by a copy of its pointer.
+typedef struct gallivant_idempotency_begun {
+    // Set by `GALLIVANT_IDEMPOTENCY_BEGUN_INIT`.
+    size_t struct_size;
+    // Which of the four it is: GALLIVANT_BEGIN.
+    int32_t begin;
+    // How it came about: GALLIVANT_HOW.
+    int32_t how;
+    // With `GALLIVANT_BEGIN_CREATE`.
+    gallivant_idempotency_reservation *reservation;
+    // With `GALLIVANT_BEGIN_REPLAY`.
+    gallivant_idempotency_claim *claim;
+    // With `GALLIVANT_BEGIN_IN_PROGRESS`.
+    gallivant_idempotency_ticket *ticket;
+    // With `GALLIVANT_BEGIN_UNKNOWN`.
+    gallivant_idempotency_unknown_claim *unknown;
+} gallivant_idempotency_begun;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_IDEMPOTENCY_BEGUN_INIT \
+    { sizeof(gallivant_idempotency_begun), 0, 0, NULL, NULL, NULL, NULL }
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: the store, and asking it what a key means.
+ */
+
+// What stands on disk for a name, for whoever only looks. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_idempotency_inspection_free`.
+typedef struct gallivant_idempotency_inspection gallivant_idempotency_inspection;
+
+// The claims of all processes that open the same file.
+//
+// Threads: any number at once. Free it with `gallivant_idempotency_store_free`; reservations, claims and tickets go on
+// without it.
+typedef struct gallivant_idempotency_store gallivant_idempotency_store;
+
+// How a store behaves. All processes that share a store should open it with the same. Wherever options are asked for, NULL
+// stands for the defaults.
+typedef struct gallivant_idempotency_store_options {
+    // Set by `GALLIVANT_IDEMPOTENCY_STORE_OPTIONS_INIT`.
+    size_t struct_size;
+    // Where time, chance, facts about processes and the disk come from; NULL for the real machine.
+    const gallivant_host *host;
+    // How long a finished create is replayed, from its completion, in ms: 1 minute to 30 days. Default 24 hours.
+    uint64_t window_ms;
+    // After so long without `gallivant_idempotency_reservation_keep_alive` a reservation whose owner lives answers unknown,
+    // in ms: 1 minute or more. Default 1 hour.
+    uint64_t max_reservation_ms;
+    // The largest answer that is saved, in bytes: at most 512 MiB. Default 1 MiB.
+    uint64_t max_answer_bytes;
+    // How long a call without a deadline of its own waits for another process's transaction, in ms. Default 5 seconds.
+    uint64_t busy_ms;
+} gallivant_idempotency_store_options;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_IDEMPOTENCY_STORE_OPTIONS_INIT \
+    { sizeof(gallivant_idempotency_store_options), NULL, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, \
+      GALLIVANT_DEFAULT, GALLIVANT_DEFAULT }
+
+// What one call of a sweep did.
+typedef struct gallivant_idempotency_swept {
+    // Set by `GALLIVANT_IDEMPOTENCY_SWEPT_INIT`.
+    size_t struct_size;
+    // How many expired claims are gone.
+    uint64_t removed;
+    // 1 where there may be more, so that another call is worth while; 0 where not.
+    int32_t has_more;
+} gallivant_idempotency_swept;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_IDEMPOTENCY_SWEPT_INIT { sizeof(gallivant_idempotency_swept), 0, 0 }
+
+// Opens the store in this file, or makes it where nothing is; its directory has to be there. Once this has returned, the
+// file is durable, and only its owner may read it. `options` may be NULL.
+//
+// The file belongs to the SQLite inside this library. A program with a SQLite of its own must not open it: closing one
+// copy's descriptor would drop the other one's locks.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_INPUT` with the option's name as reason; `_STORE_UNAVAILABLE` when it cannot be opened or
+// written; `_STORE_UNSUPPORTED` on a file system whose locks do not exclude or that cannot share memory; `_STORE_CORRUPT` and
+// `_STORE_VERSION`, which leave the file as it is; `_BUSY`. `gallivant_error_file` names the file.
+int32_t gallivant_idempotency_store_open(const char *path,
+                                         size_t path_length,
+                                         const gallivant_idempotency_store_options *options,
+                                         gallivant_idempotency_store **store,
+                                         gallivant_error **error);
+
+// Asks what the key means to a create with this body, exactly as it was received, and reserves the key where it is free;
+// `body` may be NULL where its length is 0. Once `GALLIVANT_BEGIN_CREATE` has come back, the reservation is durable. Every
+// other answer writes nothing.
+//
+// `deadline_ms` says how long to wait for another process's transaction, in ms; `GALLIVANT_DEFAULT` for the store's option.
+// A create that runs is not waited for: `gallivant_idempotency_ticket_wait` does.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_KEY_REUSED` when the key belongs to another body; `_KEY_INVALID`, `_SCOPE_INVALID`, `_BUSY`;
+// `_STORE_UNAVAILABLE`, `_STORE_CORRUPT`, `_STORE_VERSION`; `_FORKED` in a forked child. Nothing may be made after any of
+// them.
+int32_t gallivant_idempotency_store_begin(const gallivant_idempotency_store *store,
+                                          const gallivant_idempotency_name *name,
+                                          const void *body,
+                                          size_t body_length,
+                                          uint64_t deadline_ms,
+                                          gallivant_idempotency_begun *begun,
+                                          gallivant_error **error);
+
+// As `gallivant_idempotency_store_begin`, with the fingerprint of the body: `GALLIVANT_IDEMPOTENCY_FINGERPRINT_BYTES` bytes, by
+// `gallivant_idempotency_fingerprint_bytes` or by any other means that takes SHA-256.
+int32_t gallivant_idempotency_store_begin_fingerprinted(const gallivant_idempotency_store *store,
+                                                        const gallivant_idempotency_name *name,
+                                                        const uint8_t *fingerprint,
+                                                        uint64_t deadline_ms,
+                                                        gallivant_idempotency_begun *begun,
+                                                        gallivant_error **error);
+
+// What stands on disk for a name; NULL, with success, where nothing does, or what does has expired. Writes nothing, and
+// waits for nobody.
+//
+// Errors: those of the name and of the store.
+int32_t gallivant_idempotency_store_inspect(const gallivant_idempotency_store *store,
+                                            const gallivant_idempotency_name *name,
+                                            gallivant_idempotency_inspection **inspection,
+                                            gallivant_error **error);
+
+// How far the create is: GALLIVANT_CLAIM_STATE; 0 where `inspection` is NULL.
+int32_t gallivant_idempotency_inspection_state(const gallivant_idempotency_inspection *inspection);
+
+// The id of the thing that was made, valid until the inspection is freed; no string before it is.
+gallivant_str gallivant_idempotency_inspection_resource(const gallivant_idempotency_inspection *inspection);
+
+// The saved answer, valid until the inspection is freed; no bytes where there is none.
+gallivant_bytes gallivant_idempotency_inspection_answer(const gallivant_idempotency_inspection *inspection);
+
+// Frees the inspection and ends its strings and bytes. NULL is allowed.
+void gallivant_idempotency_inspection_free(gallivant_idempotency_inspection *inspection);
+
+// Removes finished claims that have expired: a bounded number a call, so that no create waits long behind it. Call it again
+// while there are more, and now and then. `swept` may be NULL.
+//
+// Errors: those of the store.
+int32_t gallivant_idempotency_store_sweep(const gallivant_idempotency_store *store,
+                                          gallivant_idempotency_swept *swept,
+                                          gallivant_error **error);
+
+// Whether keyed creates are available now, for a server that advertises them: `GALLIVANT_OK` if so, else what a create would
+// be refused with. Takes the store's write lock for a moment and writes nothing. A store that is only busy is available.
+int32_t gallivant_idempotency_store_capability(const gallivant_idempotency_store *store,
+                                               gallivant_error **error);
+
+// Looks whether the machine has slept since the last look, which every judgement does too: for two minutes from now no owner
+// is taken over for its age. Worth calling by whoever is told of a wake-up. Touches no disk. Does nothing where `store` is
+// NULL.
+void gallivant_idempotency_store_notice_sleep(const gallivant_idempotency_store *store);
+
+// Frees the store. NULL is allowed. The file is closed with the last handle that needs it.
+void gallivant_idempotency_store_free(gallivant_idempotency_store *store);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: the right to make the thing, and how it ends.
+ *
+ * `deadline_ms` says how long a call waits for another process's transaction, in ms; `GALLIVANT_DEFAULT` for the store's
+ * option.
+ */
+
+// Says what was made, by an id that is not empty, and how it was answered, in any bytes; `answer` may be NULL where its
+// length is 0. Once this has returned, both are durable, and every repeat gets them.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_CLAIM_LOST` when somebody else has taken the key over: nothing is changed, and
+// `gallivant_error_resource` names what the winner made, once it has completed, so that the loser can undo its own.
+// `_ANSWER_TOO_LARGE`, `_INPUT` with reason `resource`, `_BUSY`, `_STORE_UNAVAILABLE` and what else the store answers:
+// the reservation is still held, and the call may be repeated.
+int32_t gallivant_idempotency_reservation_complete(gallivant_idempotency_reservation *reservation,
+                                                   const char *resource,
+                                                   size_t resource_length,
+                                                   const void *answer,
+                                                   size_t answer_length,
+                                                   uint64_t deadline_ms,
+                                                   gallivant_error **error);
+
+// Says that nothing outside exists: the next create with this key, and any body, may make the thing. Once this has
+// returned, that is durable. It also ends a reservation whose effect was marked.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_CLAIM_LOST` when somebody else has taken the key over, and nothing is changed; what the
+// store answers: it is still held.
+int32_t gallivant_idempotency_reservation_release(gallivant_idempotency_reservation *reservation,
+                                                  uint64_t deadline_ms,
+                                                  gallivant_error **error);
+
+// Says that an effect which a retry could double may happen from now on. Once this has returned, that is durable: no
+// freeing, crash or takeover releases the key any more, until it is completed, released or settled. It counts as
+// `gallivant_idempotency_reservation_keep_alive`.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_CLAIM_LOST`; what the store answers. After any of them the effect must not be started.
+int32_t gallivant_idempotency_reservation_effect_starting(gallivant_idempotency_reservation *reservation,
+                                                          uint64_t deadline_ms,
+                                                          gallivant_error **error);
+
+// Says that its owner is still at work, so that nobody who cannot prove it takes the key over for another two minutes.
+// Once this has returned, that is durable.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_CLAIM_LOST`; what the store answers.
+int32_t gallivant_idempotency_reservation_keep_alive(gallivant_idempotency_reservation *reservation,
+                                                     uint64_t deadline_ms,
+                                                     gallivant_error **error);
+
+// Frees the reservation. Where it was neither completed nor released, it is released, waiting for the store for at most a
+// second; after a marked effect its outcome is unknown instead, for whoever asks next. A release that fails is left to
+// the end of this process. NULL is allowed.
+void gallivant_idempotency_reservation_free(gallivant_idempotency_reservation *reservation);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: a create that has finished, and what to do when its resource is gone.
+ */
+
+// The id of the thing that was made, valid until the claim is freed; no string where `claim` is NULL.
+gallivant_str gallivant_idempotency_claim_resource(const gallivant_idempotency_claim *claim);
+
+// The answer that the first create's caller got, byte for byte, valid until the claim is freed; no bytes where the thing
+// was only found afterwards and no answer was saved, and where `claim` is NULL.
+gallivant_bytes gallivant_idempotency_claim_answer(const gallivant_idempotency_claim *claim);
+
+// When the create finished, in ms since 1970; 0 where `claim` is NULL.
+uint64_t gallivant_idempotency_claim_completed_ms(const gallivant_idempotency_claim *claim);
+
+// Whether the claim still stands as it was read: 1 if so, 0 if not. A resource that was not found is gone only if the claim
+// still stands after the look. Writes nothing.
+//
+// Errors: those of the store.
+int32_t gallivant_idempotency_claim_still_stands(const gallivant_idempotency_claim *claim,
+                                                 int32_t *stands,
+                                                 gallivant_error **error);
+
+// Says that the resource is proved to be gone: the key names nothing any more, and exactly one of all who say so gets
+// `GALLIVANT_BEGIN_CREATE`; the others wait for it. A claim that has been replaced meanwhile answers what replaced it. Once
+// this has returned, the new reservation is durable. A read of the resource that failed or was denied proves nothing.
+//
+// Errors: as `gallivant_idempotency_store_begin`.
+int32_t gallivant_idempotency_claim_recreate(const gallivant_idempotency_claim *claim,
+                                             uint64_t deadline_ms,
+                                             gallivant_idempotency_begun *begun,
+                                             gallivant_error **error);
+
+// Frees the claim, which leaves it as it is on disk, and ends its strings and bytes. NULL is allowed.
+void gallivant_idempotency_claim_free(gallivant_idempotency_claim *claim);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: a descriptor for event loops that wait for creates to end.
+ *
+ * There is no thread. One descriptor serves all tickets of a store: it wakes for every key, and whoever waits looks.
+ */
+
+// Tells of creates that end, in any process. It says where to look and never what is there, and it may be silent about an
+// end: look at each ticket when its descriptor is readable, and when `gallivant_idempotency_ticket_next_look_ms` is over.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise. Free it with `gallivant_idempotency_changes_free`, which
+// closes the descriptor.
+typedef struct gallivant_idempotency_changes gallivant_idempotency_changes;
+
+// Begins to tell of creates that end from now on. Look at the tickets once after it, so that no end falls in between.
+int32_t gallivant_idempotency_store_changes(const gallivant_idempotency_store *store,
+                                            gallivant_idempotency_changes **changes,
+                                            gallivant_error **error);
+
+// A descriptor for `poll`, `select`, `epoll` and event loops that becomes readable when a create has ended, or something
+// else has happened to the store's directory. It is the handle's own: only poll it.
+//
+// -1 where there is none: where the system does not tell (a limit that is reached, other platforms), so that tickets are
+// looked at when `gallivant_idempotency_ticket_next_look_ms` is over; in a forked child; while another call uses the handle;
+// and where `changes` is NULL.
+int32_t gallivant_idempotency_changes_descriptor(const gallivant_idempotency_changes *changes);
+
+// Takes what was told, so that the descriptor is not readable any more until something new happens. Call it before the
+// tickets are looked at, so that an end in between makes it readable again.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_FORKED` in a forked child; `GALLIVANT_IDEMPOTENCY_STORE_UNAVAILABLE` where the system cannot
+// tell any more: open another one.
+int32_t gallivant_idempotency_changes_drain(gallivant_idempotency_changes *changes,
+                                            gallivant_error **error);
+
+// Frees the handle and closes its descriptor. NULL is allowed.
+void gallivant_idempotency_changes_free(gallivant_idempotency_changes *changes);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: waiting for a create that runs.
+ */
+
+// Waits until the create ends, for at most `timeout_ms` (`GALLIVANT_FOREVER`: without end): `GALLIVANT_BEGIN_REPLAY` when it
+// finished, `GALLIVANT_BEGIN_CREATE` when it was released or its owner is gone, `GALLIVANT_BEGIN_UNKNOWN` when its owner is
+// gone after the mark. It wakes within milliseconds where the system tells of the end, and within 25 ms where not. Signals
+// do not end the wait.
+//
+// Errors: `GALLIVANT_IDEMPOTENCY_IN_PROGRESS` when it still runs at the end of the time, and the ticket stays good; as
+// `gallivant_idempotency_ticket_look`.
+int32_t gallivant_idempotency_ticket_wait(const gallivant_idempotency_ticket *ticket,
+                                          uint64_t timeout_ms,
+                                          gallivant_idempotency_begun *begun,
+                                          gallivant_error **error);
+
+// Asks again, without waiting for the create: `GALLIVANT_BEGIN_IN_PROGRESS` with another ticket while it runs. For event
+// loops, when the descriptor of `gallivant_idempotency_changes` is readable or
+// `gallivant_idempotency_ticket_next_look_ms` is over.
+//
+// Errors: as `gallivant_idempotency_store_begin`; `GALLIVANT_IDEMPOTENCY_KEY_REUSED` also when the first create was released and
+// the key now belongs to another body.
+int32_t gallivant_idempotency_ticket_look(const gallivant_idempotency_ticket *ticket,
+                                          uint64_t deadline_ms,
+                                          gallivant_idempotency_begun *begun,
+                                          gallivant_error **error);
+
+// How long from now until the ticket should be looked at again at the latest, in ms: for the timeout of an event loop that
+// polls the descriptor of `changes`, or that has none, where `changes` is NULL or without a descriptor. At least 1, at most
+// 250; 0 where `ticket` is NULL.
+uint64_t gallivant_idempotency_ticket_next_look_ms(const gallivant_idempotency_ticket *ticket,
+                                                   const gallivant_idempotency_changes *changes);
+
+// Frees the ticket, which leaves the create alone. NULL is allowed.
+void gallivant_idempotency_ticket_free(gallivant_idempotency_ticket *ticket);
+
+/* --------------------------------------------------------------------------
+ * Idempotent creates: a create of which nobody knows whether it made its thing, and how that is settled.
+ */
+
+// Says that the thing exists, by an id that is not empty: the answer is `GALLIVANT_BEGIN_REPLAY` without a saved answer. Once
+// this has returned, that is durable, and the former owner has lost. A claim that is not unknown any more answers what it
+// is now.
+//
+// Errors: as `gallivant_idempotency_store_begin`; `GALLIVANT_IDEMPOTENCY_INPUT` with reason `resource` for an empty id.
+int32_t gallivant_idempotency_unknown_claim_settle_found(const gallivant_idempotency_unknown_claim *claim,
+                                                         const char *resource,
+                                                         size_t resource_length,
+                                                         uint64_t deadline_ms,
+                                                         gallivant_idempotency_begun *begun,
+                                                         gallivant_error **error);
+
+// Says that the thing is proved not to exist: the answer is `GALLIVANT_BEGIN_CREATE`, unmarked. Once this has returned, that
+// is durable, and the former owner has lost. A claim that is not unknown any more answers what it is now.
+//
+// Errors: as `gallivant_idempotency_store_begin`.
+int32_t gallivant_idempotency_unknown_claim_settle_absent(const gallivant_idempotency_unknown_claim *claim,
+                                                          uint64_t deadline_ms,
+                                                          gallivant_idempotency_begun *begun,
+                                                          gallivant_error **error);
+
+// Frees the claim, which leaves it unknown. NULL is allowed.
+void gallivant_idempotency_unknown_claim_free(gallivant_idempotency_unknown_claim *claim);
+
+/* --------------------------------------------------------------------------
  * Testing: a host with a manual clock, fixed chance, and a disk that fails where a test says.
  *
  * For the tests of programs that use the library: to see what a reader shows when a record goes stale, and what a crash
@@ -1849,11 +2362,15 @@ typedef struct gallivant_testing_host_options {
     // A list of faults as JSON, such as `[{"on": "rename", "nth": 1, "do": "error", "errno": "EIO"}]` or
     // `[{"at": 7, "do": "crash"}]`, where a crash kills this very process; no string for no faults.
     gallivant_str faults_json;
+    // Another name of the machine; no string for its own. Processes under different names prove nothing of each other.
+    gallivant_str machine;
+    // Another identity of the boot; no string for its own. Another boot proves the death of a process.
+    gallivant_str boot;
 } gallivant_testing_host_options;
 
 /* Initialises one, as input or output. */
 #define GALLIVANT_TESTING_HOST_OPTIONS_INIT \
-    { sizeof(gallivant_testing_host_options), { 0, 0 }, NULL, 0, { NULL, 0 } }
+    { sizeof(gallivant_testing_host_options), { 0, 0 }, NULL, 0, { NULL, 0 }, { NULL, 0 }, { NULL, 0 } }
 
 // Makes a host over the real disk and the real process table. `options` may be NULL: then it only counts operations.
 //
@@ -1874,6 +2391,13 @@ int32_t gallivant_testing_host_set_wall_ms(const gallivant_host *host,
 int32_t gallivant_testing_host_advance_ms(const gallivant_host *host,
                                           int64_t ms,
                                           gallivant_error **error);
+
+// Puts all clocks by which something is stamped and judged there: the wall clock to `wall_ms`, in ms since 1970, the machine
+// having slept for `slept_ms` in all. Does nothing where the clock is the machine's own.
+int32_t gallivant_testing_host_stand_at(const gallivant_host *host,
+                                        uint64_t wall_ms,
+                                        uint64_t slept_ms,
+                                        gallivant_error **error);
 
 // Replaces the faults by this list, as in `faults_json` of the options. Operations keep their numbers.
 //

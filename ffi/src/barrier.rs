@@ -70,6 +70,7 @@ answers! {
     u32 = 0;
     u64 = 0;
     crate::view::gallivant_str = crate::view::gallivant_str::NONE;
+    crate::view::gallivant_bytes = crate::view::gallivant_bytes::NONE;
 }
 
 impl<T> Answer for *const T {

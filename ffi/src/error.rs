@@ -8,6 +8,7 @@ use crate::barrier::answer;
 use crate::buffer::printable;
 use crate::handle::{self, Handle};
 use crate::status::{gallivant_status_kind, gallivant_status_name};
+use crate::view::{Fixed, Texts, gallivant_str};
 
 /// The detail of one failed call. Never changes. Its strings are valid until it is freed.
 ///
@@ -19,6 +20,8 @@ pub struct gallivant_error {
     message: CString,
     remedy: CString,
     os_error: i32,
+    file: Option<CString>,
+    resource: Option<(Fixed<gallivant_str>, Texts)>,
 }
 
 impl Handle for gallivant_error {}
@@ -31,6 +34,13 @@ impl gallivant_error {
             message: printable(&error.message()),
             remedy: printable(error.remedy()),
             os_error: error.os_error().unwrap_or(0),
+            file: error.file().map(|file| printable(&file.to_string_lossy())),
+            resource: error.resource().map(|resource| {
+                let mut texts = Texts::default();
+                let [view] = texts.hold([Some(resource)]);
+                // SAFETY: the texts stand beside the view and are not touched again.
+                (unsafe { Fixed::new(view) }, texts)
+            }),
         }
     }
 
@@ -90,6 +100,27 @@ pub unsafe extern "C" fn gallivant_error_remedy(error: *const gallivant_error) -
 pub unsafe extern "C" fn gallivant_error_os_error(error: *const gallivant_error) -> i32 {
     // SAFETY: null or a handle, by the conventions.
     answer(|| unsafe { error.as_ref() }.map_or(0, |error| error.os_error))
+}
+
+/// The file that an operator has to look at, where the error is about one; NULL where it is not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_error_file(error: *const gallivant_error) -> *const c_char {
+    answer(|| {
+        // SAFETY: null or a handle, by the conventions.
+        let file = unsafe { error.as_ref() }.and_then(|error| error.file.as_ref());
+        file.map_or(std::ptr::null(), |file| file.as_ptr())
+    })
+}
+
+/// The id of what somebody else made, where a create has lost to another one that has completed; no string where there is
+/// none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_error_resource(error: *const gallivant_error) -> gallivant_str {
+    answer(|| {
+        // SAFETY: null or a handle, by the conventions.
+        let resource = unsafe { error.as_ref() }.and_then(|error| error.resource.as_ref());
+        resource.map_or(gallivant_str::NONE, |(view, _)| *view.get())
+    })
 }
 
 /// Frees the error. NULL is allowed. Errors that belong to another result are pointers to const and are freed with it.

@@ -2,8 +2,8 @@
 //!
 //! CONVENTIONS
 //!
-//! Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`), then the type,
-//! then the verb.
+//! Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`), then the
+//! type, then the verb.
 //!
 //! Order. A function takes its receiver, then its inputs, then its outputs, then `error`, which is last.
 //!
@@ -24,7 +24,8 @@
 //!
 //! Strings come in as pointer and length and have to be UTF-8, paths too; they are copied where they are kept. They go
 //! out as `gallivant_str`, as `const char *` that end in a zero byte where they can hold no other, or into a buffer of
-//! the caller. Names and words that a function answers for a constant live for ever and are never NULL.
+//! the caller. Bodies and answers are bytes of any kind: `const void *` and length, and out as `gallivant_bytes`. Names and
+//! words that a function answers for a constant live for ever and are never NULL.
 //!
 //! Structs whose first member is `struct_size` have a macro `..._INIT`: begin with it, also for outputs. Later releases
 //! append members; the size tells the library which ones the program knows.
@@ -43,7 +44,8 @@
 //!
 //! Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
 //! session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
-//! harmless. A child of a process that had several threads may only call `exec` and the like, as always.
+//! harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`. A child of a
+//! process that had several threads may only call `exec` and the like, as always.
 //!
 //! The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
 //! bug that would have been a crash of the library is answered as `GALLIVANT_INTERNAL`.
@@ -57,6 +59,7 @@ mod error;
 mod handle;
 mod harness_state;
 mod host;
+mod idempotency;
 mod names;
 mod options;
 mod process;
@@ -70,6 +73,7 @@ pub use buffer::*;
 pub use error::*;
 pub use harness_state::*;
 pub use host::*;
+pub use idempotency::*;
 pub use process::*;
 pub use redaction::*;
 pub use status::*;

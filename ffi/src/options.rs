@@ -12,6 +12,11 @@ use crate::handle::{Out, borrow};
 /// What options say for the library's own default.
 pub(crate) const DEFAULT: u64 = u64::MAX;
 
+/// A number of options; none for the library's own default.
+pub(crate) fn unless_default(number: u64) -> Option<u64> {
+    (number != DEFAULT).then_some(number)
+}
+
 /// A struct larger than this does not come from a later release but from memory that was never initialised.
 const LARGEST: usize = 4096;
 

@@ -30,11 +30,15 @@ pub struct gallivant_testing_host_options {
     /// A list of faults as JSON, such as `[{"on": "rename", "nth": 1, "do": "error", "errno": "EIO"}]` or
     /// `[{"at": 7, "do": "crash"}]`, where a crash kills this very process; no string for no faults.
     pub faults_json: gallivant_str,
+    /// Another name of the machine; no string for its own. Processes under different names prove nothing of each other.
+    pub machine: gallivant_str,
+    /// Another identity of the boot; no string for its own. Another boot proves the death of a process.
+    pub boot: gallivant_str,
 }
 sized!(gallivant_testing_host_options);
 
 // C: #define GALLIVANT_TESTING_HOST_OPTIONS_INIT \
-// C:     { sizeof(gallivant_testing_host_options), { 0, 0 }, NULL, 0, { NULL, 0 } }
+// C:     { sizeof(gallivant_testing_host_options), { 0, 0 }, NULL, 0, { NULL, 0 }, { NULL, 0 }, { NULL, 0 } }
 
 /// Makes a host over the real disk and the real process table. `options` may be NULL: then it only counts operations.
 ///
@@ -56,7 +60,8 @@ pub unsafe extern "C" fn gallivant_testing_host_new(
                     wall_ms: options.wall_ms.get(),
                     random: array(options.random, options.random_count, "random")?.to_vec(),
                     faults_json: options.faults_json.optional("faults_json")?,
-                    ..TestHostOptions::default()
+                    machine: options.machine.optional("machine")?,
+                    boot: options.boot.optional("boot")?,
                 },
             };
             out.set(give(gallivant_host { test: TestHost::new(made)? }));
@@ -95,6 +100,24 @@ pub unsafe extern "C" fn gallivant_testing_host_advance_ms(
     unsafe {
         call(error, || {
             borrow(host, "host")?.test.advance_ms(ms);
+            Ok(())
+        })
+    }
+}
+
+/// Puts all clocks by which something is stamped and judged there: the wall clock to `wall_ms`, in ms since 1970, the machine
+/// having slept for `slept_ms` in all. Does nothing where the clock is the machine's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_testing_host_stand_at(
+    host: *const gallivant_host,
+    wall_ms: u64,
+    slept_ms: u64,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            borrow(host, "host")?.test.stand_at(wall_ms, slept_ms);
             Ok(())
         })
     }

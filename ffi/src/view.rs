@@ -1,4 +1,4 @@
-//! Strings.
+//! Strings and bytes.
 
 use std::ffi::{CStr, c_char};
 
@@ -19,6 +19,18 @@ use crate::handle::{self, null_pointer};
 pub struct gallivant_str {
     /// The first byte; null for no string.
     pub data: *const c_char,
+    /// How many bytes.
+    pub length: usize,
+}
+
+/// Bytes of any kind as pointer and length; no zero byte follows. Valid as long as their owner says, see there.
+///
+/// A null `data` is no bytes at all, which is not the empty bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct gallivant_bytes {
+    /// The first byte; null for no bytes.
+    pub data: *const u8,
     /// How many bytes.
     pub length: usize,
 }
@@ -101,6 +113,19 @@ impl gallivant_str {
         }
         // SAFETY: the same contract.
         unsafe { handle::array(self.data.cast(), self.length, argument) }
+    }
+}
+
+impl gallivant_bytes {
+    /// No bytes.
+    pub(crate) const NONE: gallivant_bytes = gallivant_bytes { data: std::ptr::null(), length: 0 };
+
+    /// A view of these bytes, which have to live as long as the caller is promised.
+    pub(crate) fn new(bytes: Option<&[u8]>) -> Self {
+        bytes.map_or(gallivant_bytes::NONE, |bytes| gallivant_bytes {
+            data: bytes.as_ptr(),
+            length: bytes.len(),
+        })
     }
 }
 
@@ -245,6 +270,13 @@ mod tests {
         assert!(room.hold([Some("")]).is_none(), "what comes later has no room either");
         assert_eq!(room.needed(), 9);
         assert_eq!(place, [0, 97, 98, 99, 0, 7, 7, 7]);
+    }
+
+    #[test]
+    fn no_bytes_are_not_the_empty_bytes() {
+        let (none, empty) = (gallivant_bytes::new(None), gallivant_bytes::new(Some(&[])));
+        assert!(none.data.is_null() && !empty.data.is_null());
+        assert_eq!((none.length, empty.length, gallivant_bytes::new(Some(b"ab")).length), (0, 0, 2));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use gallivant as c;
 use gallivant_core::harness_state::{
     Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
 };
+use gallivant_core::idempotency::{How, ViewState};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Kind};
 
@@ -111,6 +112,23 @@ fn every_answer_has_its_constant() {
     check("LIVENESS", &words, c::gallivant_liveness_name);
     check("OUTCOME", &["landed", "coalesced", "refused", "skipped"], c::gallivant_outcome_name);
     check("TICK", &["not-due", "renewed", "skipped", "harness-gone"], c::gallivant_tick_name);
+}
+
+#[test]
+fn every_word_of_a_create_has_its_constant() {
+    check("BEGIN", &["create", "replay", "in_progress", "unknown"], c::gallivant_begin_name);
+    let hows =
+        [How::Fresh, How::Replayed, How::Waited, How::TakenOver, How::Expired, How::Recreated, How::Settled];
+    check("HOW", &hows.map(How::word), c::gallivant_how_name);
+    let states = [ViewState::Reserved, ViewState::Marked, ViewState::Finished].map(ViewState::word);
+    check("CLAIM_STATE", &states, c::gallivant_claim_state_name);
+}
+
+#[test]
+fn a_fingerprint_is_as_long_as_the_header_says() {
+    let bytes = constants()["GALLIVANT_IDEMPOTENCY_FINGERPRINT_BYTES"];
+    let fingerprint = gallivant_core::idempotency::Fingerprint::of(b"");
+    assert_eq!(usize::try_from(bytes).expect("positive"), fingerprint.as_bytes().len());
 }
 
 #[test]

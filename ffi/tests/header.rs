@@ -13,8 +13,8 @@ use std::process::Command;
 const PARTS: &[&str] = &[
     "version.rs",
     "status.rs",
-    "error.rs",
     "view.rs",
+    "error.rs",
     "buffer.rs",
     "options.rs",
     "host.rs",
@@ -36,6 +36,16 @@ const PARTS: &[&str] = &[
     "harness_state/session.rs",
     "harness_state/hook.rs",
     "redaction.rs",
+    "idempotency/words.rs",
+    "idempotency/name.rs",
+    "idempotency/fingerprint.rs",
+    "idempotency/begun.rs",
+    "idempotency/store.rs",
+    "idempotency/reservation.rs",
+    "idempotency/claim.rs",
+    "idempotency/changes.rs",
+    "idempotency/ticket.rs",
+    "idempotency/unknown_claim.rs",
     "testing.rs",
 ];
 

@@ -175,6 +175,56 @@ gallivant_harness_state_derived derived_in(const char *directory, const gallivan
     return derived;
 }
 
+gallivant_idempotency_store *claims_in(const char *directory, const gallivant_idempotency_store_options *options)
+{
+    gallivant_idempotency_store *store = NULL;
+    CHECK_OK(gallivant_idempotency_store_open(TEXT(path_in(directory, "idempotency.db")), options, &store, &error));
+    return store;
+}
+
+gallivant_idempotency_name named(const char *key)
+{
+    static gallivant_str scope[2];
+    gallivant_idempotency_name name = GALLIVANT_IDEMPOTENCY_NAME_INIT;
+    scope[0] = VIEW("org");
+    scope[1] = VIEW("ws");
+    name.operation = VIEW("things.create");
+    name.scope = scope;
+    name.scope_count = 2;
+    name.key = VIEW(key);
+    return name;
+}
+
+gallivant_idempotency_begun begun_with(const gallivant_idempotency_store *store, const char *key, const char *body)
+{
+    gallivant_idempotency_begun begun = GALLIVANT_IDEMPOTENCY_BEGUN_INIT;
+    gallivant_idempotency_name name = named(key);
+    CHECK_OK(gallivant_idempotency_store_begin(store, &name, TEXT(body), GALLIVANT_DEFAULT, &begun, &error));
+    return begun;
+}
+
+void completed(gallivant_idempotency_begun begun, const char *resource)
+{
+    CHECK_OK(gallivant_idempotency_reservation_complete(begun.reservation, TEXT(resource), TEXT("made"),
+                                                        GALLIVANT_DEFAULT, &error));
+    free_begun(begun);
+}
+
+void free_begun(gallivant_idempotency_begun begun)
+{
+    gallivant_idempotency_reservation_free(begun.reservation);
+    gallivant_idempotency_claim_free(begun.claim);
+    gallivant_idempotency_ticket_free(begun.ticket);
+    gallivant_idempotency_unknown_claim_free(begun.unknown);
+}
+
+void end_child(int right)
+{
+    /* By another program, because what a child keeps of its parent's stores, and must not free, is no loss. */
+    execlp(right ? "true" : "false", right ? "true" : "false", (char *)NULL);
+    _exit(2);
+}
+
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
 {
     (void)status, (void)type, (void)walk;
@@ -199,6 +249,9 @@ int main(void)
     suite_session();
     suite_hook();
     suite_handles();
+    suite_idempotency();
+    suite_idempotency_waiting();
+    suite_idempotency_handles();
     suite_testing();
     suite_redaction();
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);

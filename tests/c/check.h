@@ -92,6 +92,24 @@ uint64_t claimed(const char *directory, const char *token, const gallivant_harne
 /* What a new reader concludes; the strings are gone. */
 gallivant_harness_state_derived derived_in(const char *directory, const gallivant_harness_state_options *options);
 
+/* A store of claims in `directory/idempotency.db`. */
+gallivant_idempotency_store *claims_in(const char *directory, const gallivant_idempotency_store_options *options);
+
+/* The key in the operation `things.create` and the scope `org`, `ws`. */
+gallivant_idempotency_name named(const char *key);
+
+/* What a begin with this key and this body answers; all NULL where it fails, which is a failed check. */
+gallivant_idempotency_begun begun_with(const gallivant_idempotency_store *store, const char *key, const char *body);
+
+/* Completes with this resource and the answer `made`, and frees the reservation. */
+void completed(gallivant_idempotency_begun begun, const char *resource);
+
+/* Frees whichever handle is there. */
+void free_begun(gallivant_idempotency_begun begun);
+
+/* Ends a forked child, with status 0 where it found everything right. */
+void end_child(int right);
+
 /* The suites, one a file. */
 void suite_basics(void);
 void suite_inputs(void);
@@ -106,6 +124,9 @@ void suite_environment(void);
 void suite_session(void);
 void suite_hook(void);
 void suite_handles(void);
+void suite_idempotency(void);
+void suite_idempotency_waiting(void);
+void suite_idempotency_handles(void);
 void suite_testing(void);
 void suite_redaction(void);
 

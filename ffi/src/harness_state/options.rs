@@ -8,7 +8,7 @@ use gallivant_core::{Code, Error, Host, Result};
 use super::words::EVIDENCES;
 use crate::handle::array;
 use crate::host::{gallivant_host, host_or_system};
-use crate::options::{self, DEFAULT, sized};
+use crate::options::{self, DEFAULT, sized, unless_default};
 use crate::view::gallivant_str;
 
 /// What may be set. Wherever options are asked for, NULL stands for the defaults, which agree with existing deployments.
@@ -127,10 +127,6 @@ fn switch(argument: &str, given: u64, default: bool) -> Result<bool> {
             Err(Error::new(Code::Input, message).with_reason("argument"))
         }
     }
-}
-
-fn unless_default(ms: u64) -> Option<u64> {
-    (ms != DEFAULT).then_some(ms)
 }
 
 /// # Safety

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the C conformance adapter against the shared library of the last release build:
-# ${CARGO_TARGET_DIR:-target}/release/adapter-c.
+# Builds the C conformance adapters against the shared library of the last release build: adapter-c (harness state) and
+# claims-c (idempotent creates), in ${CARGO_TARGET_DIR:-target}/release.
 set -eu
 cd "$(dirname "$0")/../../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -8,6 +8,12 @@ case $target in /*) ;; *) target=$PWD/$target ;; esac
 built=$target/release
 # The program asks for the soname, which only an installation names so.
 ln -sf libgallivant.so "$built/libgallivant.so.0"
-${CC:-gcc} -g -std=c11 -Wall -Wextra -Werror -Wpedantic -Wstrict-prototypes -Iinclude \
-    tests/adapters/c/adapter.c tests/adapters/c/json.c -o "$built/adapter-c" \
-    -L"$built" -lgallivant -Wl,-rpath,"$built"
+# build NAME SOURCE...
+build() {
+    program=$1
+    shift
+    ${CC:-gcc} -g -std=c11 -Wall -Wextra -Werror -Wpedantic -Wstrict-prototypes -Iinclude \
+        "$@" tests/adapters/c/json.c -o "$built/$program" -L"$built" -lgallivant -lpthread -Wl,-rpath,"$built"
+}
+build adapter-c tests/adapters/c/adapter.c
+build claims-c tests/adapters/c/claims.c tests/adapters/c/claims_answers.c
