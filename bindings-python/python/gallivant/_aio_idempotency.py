@@ -117,7 +117,7 @@ class Reservation:
     A cancellation is an exception that leaves the block. The block's end waits until it is over whatever happens.
     """
 
-    word = "create"
+    kind = "create"
 
     def __init__(self, reservation: _native.Reservation) -> None:
         self._reservation = reservation
@@ -174,7 +174,7 @@ class Reservation:
 class FinishedClaim:
     """As `gallivant.idempotency.FinishedClaim`, awaited."""
 
-    word = "replay"
+    kind = "replay"
 
     def __init__(self, store: IdempotencyStore, claim: _native.FinishedClaim) -> None:
         self._store = store
@@ -215,7 +215,7 @@ class FinishedClaim:
 class UnknownClaim:
     """As `gallivant.idempotency.UnknownClaim`, awaited."""
 
-    word = "unknown"
+    kind = "unknown"
 
     def __init__(self, store: IdempotencyStore, claim: _native.UnknownClaim) -> None:
         self._store = store
@@ -237,7 +237,7 @@ class UnknownClaim:
 class Ticket:
     """As `gallivant.idempotency.Ticket`, awaited. Any number of tasks may wait; no thread does."""
 
-    word = "in_progress"
+    kind = "in_progress"
 
     def __init__(self, store: IdempotencyStore, ticket: _native.Ticket) -> None:
         self._store = store

@@ -46,9 +46,9 @@ async def offload_undone(
     except asyncio.CancelledError:
         cancel.set()
         if not running.cancel():
-            await _over(awaited)
+            await over(awaited)
             if undo is not None and running.exception() is None:
-                await _over(asyncio.wrap_future(_executor().submit(undo, running.result())))
+                await over(asyncio.wrap_future(_executor().submit(undo, running.result())))
         raise
     return awaited.result()
 
@@ -63,12 +63,12 @@ async def finish(function: Callable[..., T], *args: object, **kwargs: object) ->
     try:
         await asyncio.wait((awaited,))
     except asyncio.CancelledError:
-        await _over(awaited)
+        await over(awaited)
         raise
     return awaited.result()
 
 
-async def _over(awaited: asyncio.Future[T]) -> None:
+async def over(awaited: asyncio.Future[T]) -> None:
     """Waits until a call is over, whatever it comes to and however often the task is cancelled meanwhile."""
     while not awaited.done():
         try:

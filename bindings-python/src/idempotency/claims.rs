@@ -24,9 +24,9 @@ impl FinishedClaim {
 
 #[pymethods]
 impl FinishedClaim {
-    /// The word `replay`.
+    /// What is to be done: the word `replay`.
     #[getter]
-    fn word(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         "replay"
     }
 
@@ -95,9 +95,9 @@ impl UnknownClaim {
 
 #[pymethods]
 impl UnknownClaim {
-    /// The word `unknown`.
+    /// What is to be done: the word `unknown`.
     #[getter]
-    fn word(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         "unknown"
     }
 

@@ -81,9 +81,9 @@ impl Reservation {
 
 #[pymethods]
 impl Reservation {
-    /// The word `create`.
+    /// What is to be done: the word `create`.
     #[getter]
-    fn word(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         "create"
     }
 

@@ -29,9 +29,9 @@ impl Ticket {
 
 #[pymethods]
 impl Ticket {
-    /// The word `in_progress`.
+    /// What is to be done: the word `in_progress`.
     #[getter]
-    fn word(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         "in_progress"
     }
 

@@ -194,7 +194,7 @@ class Adapter:
 
     def _name(self, request: Request, begun: Any) -> Answer:
         """Gives the answer the id, and tells it."""
-        answer: Answer = {"begin": begun.word, "how": begun.how}
+        answer: Answer = {"begin": begun.kind, "how": begun.how}
         if isinstance(begun, FinishedClaim):
             answer["resource"] = begun.resource
             answer["answer"] = None if begun.answer is None else begun.answer.hex()
