@@ -44,10 +44,11 @@ class Creating(StoreCase):
 
     def test_ik_02_another_body_is_refused_while_it_runs_and_afterwards(self):
         begun = self.begin()
-        for _ in range(2):
-            with self.assertRaises(gallivant.IdempotencyKeyReusedError):
-                self.begin(body=b"{}")
-            begun.complete("h-1", b"") if self.inspect().state == "reserved" else None
+        with self.assertRaises(gallivant.IdempotencyKeyReusedError):
+            self.begin(body=b"{}")
+        begun.complete("h-1", b"")
+        with self.assertRaises(gallivant.IdempotencyKeyReusedError):
+            self.begin(body=b"{}")
         self.assertEqual(self.inspect().resource, "h-1")
 
     def test_ik_03_the_fingerprint_is_of_the_exact_bytes_however_they_come(self):
@@ -123,7 +124,7 @@ class Creating(StoreCase):
 
     def test_ik_07_operations_and_scopes_separate(self):
         self.begin().complete("h-1", b"")
-        for scope in (["org"], ["orgworkspace"], ["org/workspace"], ["org", "workspace", ""[:0] or "x"]):
+        for scope in (["org"], ["orgworkspace"], ["org/workspace"], ["org", "workspace", "x"]):
             with self.begin(scope=scope):
                 pass
         with self.store.begin("others.create", SCOPE, "k-1", BODY):
@@ -245,7 +246,7 @@ class Refusing(StoreCase):
                 self.assertLess(watch.seconds, timeout + 2)
                 self.assertGreaterEqual(watch.seconds, timeout)
             self.assertIsNone(self.inspect())
-            self.assertTrue(self.store.capability())
+            self.assertTrue(IdempotencyStore.open(self.path, busy_ms=50).capability())
         with self.begin():
             pass
 
@@ -294,18 +295,22 @@ class Waiting(StoreCase):
                 thread.join()
         self.assertEqual(sorted(begun), [("create", "waited")] + [("replay", "waited")] * 3)
 
-    def test_ctrl_c_ends_a_wait_for_a_create_and_for_a_busy_store(self):
-        held = self.begin()
-        ticket = self.begin()
-        for wait in (lambda: ticket.wait(None), lambda: self.begin("k-2", timeout=60)):
-            with self.busy() if wait.__code__.co_consts[1:2] == ("k-2",) else self.subTest(), watchdog():
-                timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-                timer.start()
-                with Stopwatch() as watch, self.assertRaises(KeyboardInterrupt):
-                    wait()
-                self.assertLess(watch.seconds, 2)
-                timer.join()
-        held.release()
+    def interrupted(self, wait):
+        with watchdog():
+            timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+            timer.start()
+            with Stopwatch() as watch, self.assertRaises(KeyboardInterrupt):
+                wait()
+            self.assertLess(watch.seconds, 2)
+            timer.join()
+
+    def test_ctrl_c_ends_a_wait_for_a_create(self):
+        with self.begin():
+            self.interrupted(lambda: self.begin().wait(None))
+
+    def test_ctrl_c_ends_a_wait_for_a_busy_store(self):
+        with self.busy():
+            self.interrupted(lambda: self.begin(timeout=60))
 
     def test_a_cancel_ends_a_wait_and_nothing_is_reserved(self):
         held = self.begin()

@@ -51,7 +51,8 @@ class Spool:
     async def read(self, position: int, count: int = -1) -> bytes:
         """The bytes from a position on."""
         await self._at_disk(self._file.seek, position)
-        return await self._at_disk(self._file.read, count)
+        part: bytes = await self._at_disk(self._file.read, count)
+        return part
 
     def close(self) -> None:
         """Lets go of all of it."""

@@ -82,7 +82,9 @@ impl IdempotencyStore {
     /// Raises `IdempotencyKeyReusedError` when the key belongs to another body; `IdempotencyKeyInvalidError` and
     /// `IdempotencyScopeInvalidError`; `IdempotencyBusyError` at the deadline; `IdempotencyForkedError`; the store's own
     /// errors as `open` does. Nothing may be made after any of them.
-    #[pyo3(signature = (operation, scope, key, body: "bytes | Fingerprint", *, timeout=None))]
+    #[pyo3(signature = (
+        operation, scope: "collections.abc.Sequence[str]", key, body: "bytes | Fingerprint", *, timeout=None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn begin(
         &self,
@@ -104,6 +106,7 @@ impl IdempotencyStore {
 
     /// What stands on disk for a name; None where nothing does, or what does has expired. Read-only, and it waits for
     /// nobody. Raises as `begin`, but for the key's other body.
+    #[pyo3(signature = (operation, scope: "collections.abc.Sequence[str]", key))]
     fn inspect(
         &self,
         py: Python<'_>,
