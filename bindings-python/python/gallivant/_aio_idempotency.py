@@ -12,8 +12,8 @@ import os
 
 from . import _native
 from ._native import Capability, ClaimView, Fingerprint, Swept
-from ._offload import finish, offload, offload_undone
-from .errors import GallivantError, HandleBusyError
+from ._offload import finish, offload, offload_undone, submit
+from .errors import GallivantError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class IdempotencyStore:
 
     def __init__(self, store: _native.IdempotencyStore) -> None:
         self._store = store
+        self._bells: dict[asyncio.AbstractEventLoop, _Bell] = {}
 
     @staticmethod
     async def open(
@@ -256,24 +257,23 @@ class Ticket:
         """As `gallivant.idempotency.Ticket.wait`. Cancelled, it has either reserved nothing or released the key again."""
         loop = asyncio.get_running_loop()
         until = math.inf if timeout is None else loop.time() + timeout
-        # The first look comes before any preparation, and once more after it, so that nothing falls in between.
+        # The first look comes before any preparation; what happens after a sign was made is told by it.
         begun = await self.look(timeout=_left(loop, until))
         if not isinstance(begun, Ticket) or loop.time() >= until:
             return await self._at_deadline(begun)
-        notices = await offload(self._store._store.notices)
+        bell = _Bell.of(self._store, loop)
         try:
             while True:
+                sign = bell.sign()
                 begun = await self.look(timeout=_left(loop, until))
                 left = until - loop.time()
                 if not isinstance(begun, Ticket) or left <= 0:
                     return await self._at_deadline(begun)
-                pause = begun._ticket.next_look(notices is not None)
-                if not await _told(loop, notices, min(pause, left)) and notices is not None:
-                    notices.close()
-                    notices = None
+                longest = begun._ticket.next_look(bell.rings)
+                await asyncio.wait((sign,), timeout=min(longest, left))
+                bell.forget(sign)
         finally:
-            if notices is not None:
-                notices.close()
+            bell.let_go()
 
     async def _at_deadline(self, begun: Begun) -> Begun:
         if not isinstance(begun, Ticket):
@@ -285,6 +285,77 @@ class Ticket:
         return f"<gallivant.aio.Ticket how={self.how}>"
 
 
+class _Bell:
+    """Tells all waits of one store in one loop of creates that end. They share it, because a user of the machine may have a
+    limited number of such descriptors.
+    """
+
+    def __init__(self, store: IdempotencyStore, loop: asyncio.AbstractEventLoop) -> None:
+        self._store = store
+        self._loop = loop
+        self._users = 0
+        self._signs: set[asyncio.Future[None]] = set()
+        self._notices = store._store.notices()
+        if self._notices is not None:
+            try:
+                loop.add_reader(self._notices.descriptor, self._ring)
+            except NotImplementedError:
+                self._close()
+
+    @staticmethod
+    def of(store: IdempotencyStore, loop: asyncio.AbstractEventLoop) -> _Bell:
+        """The store's bell in this loop, with one more user, who lets go of it."""
+        bell = store._bells.get(loop)
+        if bell is None:
+            bell = store._bells[loop] = _Bell(store, loop)
+        bell._users += 1
+        return bell
+
+    @property
+    def rings(self) -> bool:
+        """Whether it tells; where not, one looks by the time alone."""
+        return self._notices is not None
+
+    def sign(self) -> asyncio.Future[None]:
+        """What is set at the next notice. Made before the look that it is to come after."""
+        sign: asyncio.Future[None] = self._loop.create_future()
+        self._signs.add(sign)
+        return sign
+
+    def forget(self, sign: asyncio.Future[None]) -> None:
+        """Nobody waits for this sign any more."""
+        self._signs.discard(sign)
+
+    def let_go(self) -> None:
+        """One user fewer; the last one closes it."""
+        self._users -= 1
+        if self._users == 0:
+            del self._store._bells[self._loop]
+            self._signs.clear()
+            if self._notices is not None:
+                self._loop.remove_reader(self._notices.descriptor)
+                self._close()
+
+    def _ring(self) -> None:
+        signs, self._signs = self._signs, set()
+        try:
+            if self._notices is not None:
+                self._notices.drain()
+        except GallivantError:
+            # It tells no more, and must not be asked for ever.
+            if self._notices is not None:
+                self._loop.remove_reader(self._notices.descriptor)
+                self._close()
+        for sign in signs:
+            _tell(sign)
+
+    def _close(self) -> None:
+        notices, self._notices = self._notices, None
+        if notices is not None:
+            # Closing may take as long as a disk's sync.
+            submit(notices.close)
+
+
 def _give_up(begun: NativeBegun) -> None:
     """Releases what a cancelled task has reserved."""
     if isinstance(begun, _native.Reservation):
@@ -294,31 +365,6 @@ def _give_up(begun: NativeBegun) -> None:
 def _left(loop: asyncio.AbstractEventLoop, until: float) -> float:
     """What is left for another process's transaction: a millisecond at least, which a look without contention takes."""
     return max(until - loop.time(), 0.001)
-
-
-async def _told(
-    loop: asyncio.AbstractEventLoop, notices: _native.ClaimNotices | None, longest: float
-) -> bool:
-    """Waits until something is told or the time is over; False where this loop is told of nothing."""
-    if notices is None:
-        await asyncio.sleep(longest)
-        return True
-    sign: asyncio.Future[None] = loop.create_future()
-    try:
-        loop.add_reader(notices.descriptor, _tell, sign)
-    except NotImplementedError:
-        return False
-    try:
-        await asyncio.wait((sign,), timeout=longest)
-    finally:
-        loop.remove_reader(notices.descriptor)
-    try:
-        notices.drain()
-    except HandleBusyError:
-        raise
-    except GallivantError:
-        return False
-    return True
 
 
 def _tell(sign: asyncio.Future[None]) -> None:

@@ -68,6 +68,11 @@ async def finish(function: Callable[..., T], *args: object, **kwargs: object) ->
     return awaited.result()
 
 
+def submit(function: Callable[[], object]) -> None:
+    """Calls `function` on a thread and waits for nothing."""
+    _executor().submit(function)
+
+
 async def over(awaited: asyncio.Future[T]) -> None:
     """Waits until a call is over, whatever it comes to and however often the task is cancelled meanwhile."""
     while not awaited.done():
