@@ -187,11 +187,13 @@ class Captured:
         """Sends it as the app did."""
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         position = 0
-        while position < self.size:
+        while True:
             part = await self._spool.read(position, _PART)
             position += len(part)
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+            more = position < self.size
+            await send({"type": "http.response.body", "body": part, "more_body": more})
+            if not more:
+                return
 
     def close(self) -> None:
         """Lets go of it."""
