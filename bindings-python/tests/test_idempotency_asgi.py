@@ -336,6 +336,70 @@ class Failing(MiddlewareCase):
         await ask(self.app(), key=KEY)
         self.assertEqual(heard, ["http.disconnect"])
 
+    @looped
+    async def test_an_app_that_stops_when_its_client_leaves_has_its_whole_answer_sent_first(self):
+        async def streaming(_scope, receive, send):
+            await body_of(receive)
+            sending = asyncio.ensure_future(answer(send, 201, b"0123456789"))
+
+            async def listen():
+                await receive()
+                sending.cancel()
+
+            listening = asyncio.ensure_future(listen())
+            await sending
+            listening.cancel()
+
+        class Slow(Request):
+            async def send(self, message):
+                await asyncio.sleep(0.02)
+                await super().send(message)
+
+        response = await Slow(key=KEY).run(IdempotencyMiddleware(streaming, self.path, belongs_to=belongs_to))
+        self.assertEqual((response.status, response.body, response.is_whole), (201, b"0123456789", True))
+
+    @looped
+    async def test_a_cancellation_while_it_is_saved_waits_until_it_is(self):
+        app = self.app(IdempotencyStore.open(self.path, busy_ms=5000))
+        held = []
+
+        async def hold(*_request):
+            held.append(self.busy())
+            held[0].__enter__()
+
+        self.things.before = hold
+        task = asyncio.ensure_future(ask(app, key=KEY))
+        while not self.things.made:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.sleep(0.1)
+        self.assertFalse(task.done())
+        held[0].__exit__(None, None, None)
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        self.assertTrue((await ask(app, key=KEY)).replayed)
+
+    @looped
+    async def test_a_cancellation_while_it_cannot_be_saved_leaves_it_to_later(self):
+        app = self.app(IdempotencyStore.open(self.path, busy_ms=100))
+        held = []
+
+        async def hold(*_request):
+            held.append(self.busy())
+            held[0].__enter__()
+
+        self.things.before = hold
+        task = asyncio.ensure_future(ask(app, key=KEY))
+        while not self.things.made:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        held[0].__exit__(None, None, None)
+        self.things.before = None
+        self.assertTrue((await ask(app, key=KEY)).replayed)
+        self.assertEqual(len(self.things.made), 1)
+
     async def cancelled(self, app, started, **request):
         task = asyncio.ensure_future(ask(app, key=KEY, **request))
         await started.wait()

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from typing import Any, Union
 
     from ._aio_idempotency import Begun
-    from ._asgi_messages import App, Header, Receive, Scope, Send
+    from ._asgi_messages import App as App
+    from ._asgi_messages import Header, Receive, Scope, Send
 
     Named = Union[tuple[str, Sequence[str]], None]
     Path = Union[str, os.PathLike[str]]
@@ -267,30 +268,19 @@ class IdempotencyMiddleware:
             nonlocal kept
             answer: Answer | None = None
             try:
-                if self._completes(captured.status):
-                    ended = asyncio.ensure_future(self._complete(creating, captured))
-                    try:
-                        await asyncio.shield(ended)
-                    except asyncio.CancelledError:
-                        # It was made: that is said before the cancellation goes on.
-                        await over(ended)
-                        kept = kept or (not ended.cancelled() and isinstance(ended.exception(), _Unsaid))
-                        raise
-                else:
-                    await finish(creating.blocking.__exit__, None, None, None)
+                await self._end(creating, captured)
             except _Unsaid as unsaid:
                 kept = True
                 answer = self._refusal(unsaid.error)
+                if unsaid.is_cancelled:
+                    raise asyncio.CancelledError from unsaid
             except IdempotencyClaimLostError as lost:
                 if self._lost is not None:
                     await _awaited(self._lost(scope, creating.resource, lost.resource))
                 answer = self._refusal(lost)
-            finally:
-                body.answered.set()
-            if answer is None:
-                await captured.send(send)
-            else:
-                await answer.send(send)
+            await (captured if answer is None else answer).send(send)
+            # Only now: an app that listens for its client's leaving stops sending when it hears of it.
+            body.answered.set()
 
         captured = Captured(self._spool_bytes, whole)
         extensions = {name: value for name, value in (scope.get("extensions") or {}).items() if name not in _NOT_SAVED}
@@ -304,6 +294,22 @@ class IdempotencyMiddleware:
             captured.close()
             if not kept:
                 await finish(creating.blocking.__exit__, None, None, None)
+
+    async def _end(self, creating: Creating, captured: Captured) -> None:
+        """Ends the reservation as the app's answer says. Raises `_Unsaid` where that is tried again later."""
+        if not self._completes(captured.status):
+            return await finish(creating.blocking.__exit__, None, None, None)
+        ended = asyncio.ensure_future(self._complete(creating, captured))
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            # It was made: that is said before the cancellation goes on.
+            await over(ended)
+            failed = None if ended.cancelled() else ended.exception()
+            if isinstance(failed, _Unsaid):
+                failed.is_cancelled = True
+                raise failed from None
+            raise
 
     async def _complete(self, creating: Creating, captured: Captured) -> None:
         """Saves what the app has answered. Raises `_Unsaid` where that is tried again later."""
@@ -362,6 +368,7 @@ class _Unsaid(Exception):
     def __init__(self, error: GallivantError) -> None:
         super().__init__(str(error))
         self.error = error
+        self.is_cancelled = False
 
 
 def _say(reservation: _native.Reservation, resource: str, saved: bytes, without_body: bytes) -> None:

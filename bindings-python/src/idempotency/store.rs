@@ -85,7 +85,6 @@ impl IdempotencyStore {
     #[pyo3(signature = (
         operation, scope: "collections.abc.Sequence[str]", key, body: "bytes | Fingerprint", *, timeout=None
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn begin(
         &self,
         py: Python<'_>,
