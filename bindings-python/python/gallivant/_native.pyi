@@ -536,7 +536,7 @@ class IdempotencyStore:
     child raises `IdempotencyForkedError`; open a fresh one there.
     """
     def __repr__(self, /) -> str: ...
-    def begin(self, /, operation: str, scope: SupportsGetItem[int, str], key: str, body: "bytes | Fingerprint", *, timeout: SupportsFloat | SupportsIndex | None = None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
+    def begin(self, /, operation: str, scope: "collections.abc.Sequence[str]", key: str, body: "bytes | Fingerprint", *, timeout: SupportsFloat | SupportsIndex | None = None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
         """
         Asks what the key means to a create with this body, and reserves it where it is free. `scope` is whom the key belongs
         to, outermost first: whatever decides what is made besides the body. `body` is the bytes exactly as they were sent,
@@ -554,7 +554,7 @@ class IdempotencyStore:
         Whether keyed creates are available now, for a server that advertises them. Writes nothing. A store that is only busy
         is available.
         """
-    def inspect(self, /, operation: str, scope: SupportsGetItem[int, str], key: str) -> ClaimView | None:
+    def inspect(self, /, operation: str, scope: "collections.abc.Sequence[str]", key: str) -> ClaimView | None:
         """
         What stands on disk for a name; None where nothing does, or what does has expired. Read-only, and it waits for
         nobody. Raises as `begin`, but for the key's other body.
