@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import os
 
 from . import _native
@@ -233,10 +234,13 @@ class IdempotencyMiddleware:
                 if settled is None or isinstance(settled, UnknownClaim):
                     return problem(409, "idempotency_unknown", retry_after=self._retry_after)
                 begun = settled
-            elif self._gone is not None and begun.resource != _UNNAMED and await _awaited(self._gone(scope, begun.resource)):
+            elif await self._is_gone(scope, begun.resource):
                 begun = await begun.recreate()
             else:
                 return await self._replay(scope, begun)
+
+    async def _is_gone(self, scope: Scope, resource: str) -> bool:
+        return self._gone is not None and resource != _UNNAMED and bool(await _awaited(self._gone(scope, resource)))
 
     async def _replay(self, scope: Scope, claim: FinishedClaim) -> Answer:
         """As the first request was answered."""
@@ -254,8 +258,6 @@ class IdempotencyMiddleware:
         if self._found is not None:
             found: Answer = await _awaited(self._found(scope, resource))
             return Answer(found.status, found.headers, found.body)
-        import json
-
         return Answer(200, [(b"content-type", b"application/json")], json.dumps({"resource": resource}).encode())
 
     async def _create(
@@ -374,10 +376,13 @@ class _Unsaid(Exception):
 def _say(reservation: _native.Reservation, resource: str, saved: bytes, without_body: bytes) -> None:
     """Completes on a thread and in one piece, so that no cancellation comes between its steps."""
     try:
-        try:
-            reservation.complete(resource, saved)
-        except IdempotencyAnswerTooLargeError:
-            reservation.complete(resource, without_body)
+        for answer in (saved, without_body):
+            try:
+                return reservation.complete(resource, answer)
+            except IdempotencyAnswerTooLargeError:
+                continue
+        # The resource alone, which every store takes.
+        reservation.complete(resource, b"")
     except IdempotencyClaimLostError:
         raise
     except GallivantError:
