@@ -4,6 +4,8 @@
 //! surrogate pair, a number out of range) is one error everywhere, before anything is touched. A value of the wrong
 //! type stays a `TypeError`.
 
+use std::time::Duration;
+
 use gallivant_core::{Code, Error};
 use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -44,6 +46,18 @@ pub(crate) fn taken<T>(given: Option<Given<T>>) -> Option<T> {
 /// What is in the arguments of a list.
 pub(crate) fn all_taken<T>(given: Vec<Given<T>>) -> Vec<T> {
     given.into_iter().map(|Given(value)| value).collect()
+}
+
+/// A number of seconds as Python's own waits take them; none where it is longer than any clock runs.
+///
+/// # Errors
+/// `GALLIVANT_INPUT` with reason `out-of-range` for what is no number.
+pub(crate) fn length_of(py: Python<'_>, seconds: f64) -> PyResult<Option<Duration>> {
+    if seconds.is_nan() {
+        let message = "a time is no number, argument=`timeout`";
+        return Err(error::raise(py, &Error::new(Code::Input, message).with_reason("out-of-range")));
+    }
+    Ok(Duration::try_from_secs_f64(seconds.max(0.0)).ok())
 }
 
 /// The type of a value class's field, and of the constructor's argument for it.

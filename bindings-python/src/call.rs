@@ -33,6 +33,8 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
     /// The flags under which this thread runs, innermost last.
     static CANCELS: RefCell<Vec<Arc<Flag>>> = const { RefCell::new(Vec::new()) };
+    /// Whether this thread ends something that is to end whatever becomes of the program.
+    static UNDISTURBED: Cell<bool> = const { Cell::new(false) };
     static SIGNALS_ASKED_AT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     /// Where the last panic of this thread was, and what it said.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -78,9 +80,57 @@ pub(crate) fn infallible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Sen
     let worked = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
     let raised = RAISED.replace(outer);
     match (raised, worked) {
-        (Some(raised), _) => Err(raised),
+        (Some(raised), worked) => {
+            // What came of it may be a reservation, whose end writes.
+            py.detach(|| undisturbed(|| drop(worked)));
+            Err(raised)
+        }
         (None, Ok(worked)) => Ok(worked),
         (None, Err(panic)) => Err(error::raise(py, &internal(&*panic))),
+    }
+}
+
+/// Runs what ends something, whose waits neither a signal nor a [`Cancel`] ends: it is to end, and it bounds its own
+/// waits. A signal that arrives meanwhile stays pending.
+pub(crate) fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+    let outer = UNDISTURBED.replace(true);
+    let worked = catch_unwind(AssertUnwindSafe(work));
+    UNDISTURBED.set(outer);
+    worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// A value of the core whose end may write, sync or wait. It is let go of without the interpreter, undisturbed.
+#[derive(Debug)]
+pub(crate) struct Detached<T: Send>(Option<T>);
+
+impl<T: Send> Detached<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Detached(Some(value))
+    }
+}
+
+impl<T: Send> std::ops::Deref for Detached<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.0.as_ref().expect("a value that is there until it is dropped")
+    }
+}
+
+impl<T: Send> Drop for Detached<T> {
+    fn drop(&mut self) {
+        let value = self.0.take();
+        let_go(value);
+    }
+}
+
+/// Drops a value as [`Detached`] does. A panic stays inside: nobody is there to be told.
+pub(crate) fn let_go<T: Send>(value: T) {
+    let mut value = Some(value);
+    let mut end = || catch_unwind(AssertUnwindSafe(|| undisturbed(|| drop(value.take())))).is_ok();
+    // None from an interpreter that is being shut down, which then runs nothing else.
+    if Python::try_attach(|py| py.detach(&mut end)).is_none() {
+        end();
     }
 }
 
@@ -166,6 +216,9 @@ pub(crate) struct InterruptibleClock(pub(crate) Arc<dyn Clock>);
 impl InterruptibleClock {
     /// Only the main thread runs signal handlers; on any other this finds nothing.
     fn ask_for_signals(&self) {
+        if UNDISTURBED.get() {
+            return;
+        }
         // Not the clock behind this one, which a test may move: how often to ask is about this machine.
         let now = SystemClock.awake();
         if now.saturating_sub(SIGNALS_ASKED_AT.get()) < SIGNAL_INTERVAL {
@@ -201,7 +254,12 @@ impl Clock for InterruptibleClock {
         self.ask_for_signals();
     }
 
+    /// Asks for signals too: a wait that sleeps on a descriptor does not pause by this clock.
     fn is_cancelled(&self) -> bool {
+        if UNDISTURBED.get() {
+            return false;
+        }
+        self.ask_for_signals();
         RAISED.with_borrow(Option::is_some) || is_set() || self.0.is_cancelled()
     }
 }

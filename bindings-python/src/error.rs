@@ -37,6 +37,9 @@ impl Exception {
             error.message(),
             error.remedy(),
             error.os_error(),
+            // As text: a `Path` of Rust would become a `pathlib.Path`, which costs an import.
+            error.file().map(std::path::Path::as_os_str),
+            error.resource(),
         );
         let exception = MAKE.import(py, "gallivant.errors", "_from_native")?.call1(parts)?;
         Ok(Exception(exception.unbind()))

@@ -2,14 +2,15 @@
 //!
 //! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
 //! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`argument`] (what
-//! Python hands over), [`host`], [`value`] (what all result objects have in common), [`harness_state`] (one file for
-//! each of the core's), [`redaction`], [`testing`], [`tables`] (what the tests compare).
+//! Python hands over), [`host`], [`value`] (what all result objects have in common), [`harness_state`] and
+//! [`idempotency`] (one file for each of the core's), [`redaction`], [`testing`], [`tables`] (what the tests compare).
 
 mod argument;
 mod call;
 mod error;
 mod harness_state;
 mod host;
+mod idempotency;
 mod redaction;
 mod tables;
 mod testing;
@@ -31,6 +32,11 @@ mod _native {
         SeatChange, Session, SessionEnvironment, Snapshot, State, Tick, TriedRow, Watch, Writer,
         arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, read_fleet,
         serve_hook,
+    };
+    #[pymodule_export]
+    use crate::idempotency::{
+        Capability, ClaimNotices, ClaimView, Fingerprint, FingerprintBuilder, FinishedClaim,
+        IdempotencyStore, Reservation, Swept, Ticket, UnknownClaim,
     };
     #[pymodule_export]
     use crate::redaction::{Redactor, Stream};

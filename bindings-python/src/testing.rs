@@ -11,7 +11,8 @@ use crate::call;
 ///
 /// `wall_ms` is where the wall clock stands, in ms since 1970, or None for the machine's own clock. `random` are
 /// the 64-bit values to give in turn, and then counting up from the last; empty for the machine's own chance.
-/// `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data.
+/// `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data. `machine` and
+/// `boot` are other names of the machine and of its boot.
 #[pyclass(frozen, subclass, module = "gallivant.testing")]
 #[derive(Debug)]
 pub(crate) struct TestHost {
@@ -27,19 +28,22 @@ impl TestHost {
 #[pymethods]
 impl TestHost {
     #[new]
-    #[pyo3(signature = (*, wall_ms=None, random=Vec::new(), faults_json=None))]
+    #[pyo3(signature = (*, wall_ms=None, random=Vec::new(), faults_json=None, machine=None, boot=None))]
     fn new(
         py: Python<'_>,
         wall_ms: Option<Given<u64>>,
         random: Vec<Given<u64>>,
         faults_json: Option<Given<String>>,
+        machine: Option<Given<String>>,
+        boot: Option<Given<String>>,
     ) -> PyResult<Self> {
         let made = || {
             testing::TestHost::new(testing::TestHostOptions {
                 wall_ms: taken(wall_ms),
                 random: all_taken(random),
                 faults_json: text_of(faults_json.as_ref()),
-                ..testing::TestHostOptions::default()
+                machine: text_of(machine.as_ref()),
+                boot: text_of(boot.as_ref()),
             })
         };
         call::fallible(py, made).map(|host| TestHost { host })
@@ -50,6 +54,13 @@ impl TestHost {
     /// is the machine's own.
     fn set_wall_ms(&self, py: Python<'_>, wall_ms: Given<u64>) -> PyResult<()> {
         call::infallible(py, || self.host.set_wall_ms(wall_ms.0))
+    }
+
+    /// Puts all clocks by which something is stamped and judged there, in ms since 1970, the machine having slept for
+    /// `slept_ms`. Does nothing where the clock is the machine's own.
+    #[pyo3(signature = (wall_ms, *, slept_ms=Given(0)))]
+    fn stand_at(&self, py: Python<'_>, wall_ms: Given<u64>, slept_ms: Given<u64>) -> PyResult<()> {
+        call::infallible(py, || self.host.stand_at(wall_ms.0, slept_ms.0))
     }
 
     /// Lets this much time pass on all clocks, or, where it is negative, sets the wall clock back.

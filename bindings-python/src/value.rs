@@ -78,9 +78,17 @@ impl<T: Field> Field for Listed<T> {
 }
 
 /// Declares a value class: a struct whose fields are its attributes and its constructor's keyword arguments, and
-/// after it any further methods.
+/// after it any further methods. `in "gallivant.module";` before it names another module than the package.
 macro_rules! value {
     (
+        $(#[$doc:meta])*
+        $name:ident { $($fields:tt)* }
+        $($method:tt)*
+    ) => {
+        $crate::value::value! { in "gallivant"; $(#[$doc])* $name { $($fields)* } $($method)* }
+    };
+    (
+        in $module:tt;
         $(#[$doc:meta])*
         $name:ident {
             $($(#[$field_doc:meta])* $field:ident: $type:ty $(= $default:tt)?,)+
@@ -88,7 +96,7 @@ macro_rules! value {
         $($method:tt)*
     ) => {
         $(#[$doc])*
-        #[pyo3::pyclass(frozen, get_all, module = "gallivant")]
+        #[pyo3::pyclass(frozen, get_all, module = $module)]
         #[derive(Debug)]
         pub(crate) struct $name {
             $($(#[$field_doc])* pub(crate) $field: $type,)+

@@ -77,8 +77,19 @@ class Refused(SeatCase):
             "Fleet": gallivant.Fleet(self.seat),
             "Watch": gallivant.Watch.record(self.seat),
         }
+        self.objects.update(self.of_a_store())
         self.addCleanup(self.objects["Watch"].close)
         self.before = self.bytes()
+
+    def of_a_store(self):
+        """One of each that a store hands out, by class."""
+        store = _native.IdempotencyStore.open(os.path.join(os.path.dirname(self.seat), "idempotency.db"))
+        reservation = store.begin("good", ["good"], "running", b"")
+        with store.begin("good", ["good"], "marked", b"") as marked:
+            marked.effect_starting()
+        store.begin("good", ["good"], "finished", b"").complete("good", b"")
+        named = [reservation, *(store.begin("good", ["good"], key, b"") for key in ("running", "marked", "finished"))]
+        return {type(one).__name__: one for one in (store, *named)}
 
     def good(self, name):
         """A value that is in order, by the parameter's name."""
@@ -94,6 +105,9 @@ class Refused(SeatCase):
             "harness": "claude",
             "faults_json": "[]",
             "probe": "alive",
+            "scope": ["good"],
+            "body": b"",
+            "answer": b"",
         }.get(name, "good")
 
     def call(self, owner, name, changed, value):
@@ -146,7 +160,7 @@ class Refused(SeatCase):
                 continue
             for parameter, kind in takes.items():
                 bad = (LONE,) if kind == "text" else NUMBERS
-                if parameter in ("also_accepted_schemas", "wrapperless_prefixes", "children"):
+                if parameter in ("also_accepted_schemas", "wrapperless_prefixes", "children", "scope"):
                     bad = ([LONE],)
                 elif parameter == "random":
                     bad = tuple([number] for number in NUMBERS)

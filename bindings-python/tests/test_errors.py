@@ -14,6 +14,13 @@ from gallivant import _native, errors, words
 from .support import CLAIMANT, SeatCase, held_lock, run_python
 
 
+DOMAINS = {
+    "HARNESS_STATE_": gallivant.HarnessStateError,
+    "EXECUTION_": gallivant.ExecutionError,
+    "IDEMPOTENCY_": gallivant.IdempotencyError,
+}
+
+
 def class_name(code):
     """The name that a code's class has, by rule."""
     bare = code[len("GALLIVANT_") :] if code.startswith("GALLIVANT_") else code
@@ -22,8 +29,7 @@ def class_name(code):
 
 def domain_of(code):
     """The class above a code's, by its prefix."""
-    domains = {"HARNESS_STATE_": gallivant.HarnessStateError, "EXECUTION_": gallivant.ExecutionError}
-    return next((base for prefix, base in domains.items() if code.startswith(prefix)), gallivant.GallivantError)
+    return next((base for prefix, base in DOMAINS.items() if code.startswith(prefix)), gallivant.GallivantError)
 
 
 class Table(unittest.TestCase):
@@ -37,17 +43,17 @@ class Table(unittest.TestCase):
                 self.assertEqual(found.__bases__, (domain_of(name),))
 
     def test_every_class_has_its_code_in_the_core(self):
-        domains = {"GallivantError", "HarnessStateError", "ExecutionError"}
-        names = {class_name(row[0]) for row in _native.codes()} | domains
+        names = {class_name(row[0]) for row in _native.codes()} | {"GallivantError"} | {base.__name__ for base in DOMAINS.values()}
         self.assertEqual(set(errors.__all__), names)
         self.assertEqual({name for name in gallivant.__all__ if name.endswith("Error")}, names)
 
     def test_every_code_is_made_into_its_class_with_all_its_attributes(self):
         for name, _number, kind, remedy, _page in _native.codes():
-            error = errors._from_native(name, kind, "why", "what happened", remedy, 5)
+            error = errors._from_native(name, kind, "why", "what happened", remedy, 5, "/a/file", "a-1")
             self.assertIs(type(error), getattr(gallivant, class_name(name)))
             self.assertEqual((error.code, error.kind, error.reason), (name, kind, "why"))
             self.assertEqual((error.message, error.remedy, error.os_error), ("what happened", remedy, 5))
+            self.assertEqual((error.file, error.resource), ("/a/file", "a-1"))
             self.assertEqual(str(error), f"{name} (why): what happened")
             shown = "".join(traceback.format_exception_only(type(error), error))
             self.assertIn(f"{name} (why): what happened\n", shown)
@@ -58,9 +64,10 @@ class Table(unittest.TestCase):
         for code, parent in {
             "HARNESS_STATE_TOMORROW": gallivant.HarnessStateError,
             "EXECUTION_TOMORROW": gallivant.ExecutionError,
+            "IDEMPOTENCY_TOMORROW": gallivant.IdempotencyError,
             "ELSEWHERE_TOMORROW": gallivant.GallivantError,
         }.items():
-            error = errors._from_native(code, "refused", None, "new", "update", None)
+            error = errors._from_native(code, "refused", None, "new", "update", None, None, None)
             self.assertIs(type(error), parent)
             self.assertEqual((error.code, error.kind), (code, "refused"))
             self.assertEqual(parent.code, "")

@@ -40,6 +40,11 @@ class Cost(unittest.TestCase):
         hook = {"gallivant", "gallivant.hook", "gallivant._native", "__future__"}
         self.assertEqual(loaded_by(served, stdin=subprocess.DEVNULL), hook)
 
+    def test_idempotent_creates_load_only_their_own_modules(self):
+        own = {"gallivant", "gallivant._native", "gallivant.errors", "gallivant.idempotency", "__future__"}
+        self.assertEqual(loaded_by("import gallivant; gallivant.idempotency.IdempotencyStore"), own)
+        self.assertIn("gallivant.asgi", loaded_by("import gallivant; gallivant.asgi"))
+
     def test_asyncio_is_loaded_on_demand(self):
         self.assertIn("asyncio", loaded_by("import gallivant; gallivant.aio"))
         self.assertIn("gallivant.aio", loaded_by("from gallivant import aio"))
@@ -50,7 +55,7 @@ class Surface(unittest.TestCase):
         for name in gallivant.__all__:
             self.assertIsNotNone(getattr(gallivant, name))
             self.assertIn(name, dir(gallivant))
-        for name in ("aio", "errors", "hook", "testing", "words"):
+        for name in ("aio", "asgi", "errors", "hook", "idempotency", "testing", "words"):
             self.assertEqual(getattr(gallivant, name).__name__, f"gallivant.{name}")
         with self.assertRaises(AttributeError):
             gallivant.nothing

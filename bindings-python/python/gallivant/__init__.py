@@ -5,6 +5,7 @@ Everything public is an attribute of this package:
 - writing: `Session`, `Writer`, `claim`, `claim_wrapperless`, `mint_token`, `SessionEnvironment`;
 - reading: `Reader`, `Snapshot`, `Explanation`, `ProcessIdentity`;
 - reading many, and being told of changes: `Fleet`, `read_fleet`, `Watch`;
+- `gallivant.idempotency`: idempotent creates, and `gallivant.asgi`, a middleware for them;
 - hooks: `observe_hook`, and `gallivant.hook` for a whole process;
 - values: `Options`, `Observation`, `Record`, `Extension`, `State`, `TriedRow`, `FleetView`, `FleetEntry`, `LeftOut`,
   `Change`, `SeatChange`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
@@ -20,8 +21,10 @@ only for what it uses. The first name that can fail brings the exceptions with i
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import aio as aio
+    from . import asgi as asgi
     from . import errors as errors
     from . import hook as hook
+    from . import idempotency as idempotency
     from . import redaction as redaction
     from . import testing as testing
     from . import words as words
@@ -182,7 +185,7 @@ __all__ = [
     "read_fleet",
 ]
 
-_SUBMODULES = ("aio", "errors", "hook", "redaction", "testing", "words")
+_SUBMODULES = ("aio", "asgi", "errors", "hook", "idempotency", "redaction", "testing", "words")
 
 
 # Hidden from type checkers, for which a name that is not above is an error.

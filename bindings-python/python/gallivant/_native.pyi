@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["Cancel", "Change", "Claim", "CurrentOwnership", "Explanation", "Extension", "Fleet", "FleetEntry", "FleetView", "Heartbeat", "HookReport", "LeftOut", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "TriedRow", "Watch", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "serve_hook", "version", "words"]
+__all__ = ["Cancel", "Capability", "Change", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Heartbeat", "HookReport", "IdempotencyStore", "LeftOut", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "Reservation", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "Watch", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "serve_hook", "version", "words"]
 
 @final
 class Cancel:
@@ -38,6 +38,28 @@ class Cancel:
     def set(self, /) -> None:
         """
         Ends the waits under this flag, now and from now on. Never blocks and cannot be undone.
+        """
+
+@final
+class Capability:
+    """
+    Whether keyed creates are available; its truth is `keyed_creates`.
+    """
+    def __bool__(self, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, keyed_creates: bool, error: GallivantError | None = None) -> Capability: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def error(self, /) -> GallivantError | None:
+        """
+        What a create would be refused with; None where they are available.
+        """
+    @property
+    def keyed_creates(self, /) -> bool:
+        """
+        Whether they are.
         """
 
 @final
@@ -102,6 +124,54 @@ class Claim:
     def swept(self, /) -> int:
         """
         How many abandoned staged files were removed.
+        """
+
+@final
+class ClaimNotices:
+    """
+    Tells of creates that end, of any key and in any process, for event loops: `descriptor` becomes readable, and is not
+    any more after `drain`. Made by `IdempotencyStore.notices`. Whoever is told asks `Ticket.look`, and asks by
+    `Ticket.next_look` anyway. One thread at a time uses it; in a forked child it is the parent's.
+    """
+    def close(self, /) -> None:
+        """
+        Closes the descriptor. Does nothing the second time, and in a forked child.
+        """
+    @property
+    def descriptor(self, /) -> int:
+        """
+        The descriptor. It is the notices' own: do not read from it or close it.
+        """
+    def drain(self, /) -> None:
+        """
+        Takes what has been told since the last call, without waiting. Raises `HandleBusyError` while another thread uses
+        it, and `IdempotencyStoreUnavailableError` where the system fails: then look by the time alone.
+        """
+
+@final
+class ClaimView:
+    """
+    What stands on disk for a name.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, state: str, resource: str | None = None, answer: bytes | None = None) -> ClaimView: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def answer(self, /) -> bytes | None:
+        """
+        The saved answer; None before, and where the resource was only found afterwards.
+        """
+    @property
+    def resource(self, /) -> str | None:
+        """
+        The id of the thing that was made; None before.
+        """
+    @property
+    def state(self, /) -> str:
+        """
+        How far the create is: `reserved`, `marked` or `finished`.
         """
 
 @final
@@ -220,6 +290,89 @@ class Extension:
     def process(self, /) -> ProcessIdentity | None:
         """
         The harness's process, where a session attached it.
+        """
+
+@final
+class Fingerprint:
+    """
+    SHA-256 of a request's body, over exactly the bytes that were sent: `Fingerprint(body)`, or `FingerprintBuilder` for a
+    body in parts. There is no canonical form: `{"a":1}` and `{ "a": 1 }` are two bodies.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, /, body: bytes) -> Fingerprint: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def digest(self, /) -> bytes:
+        """
+        The 32 bytes of the hash.
+        """
+    @staticmethod
+    def from_digest(digest: bytes) -> Fingerprint:
+        """
+        One whose 32 bytes were taken before, by any means that takes SHA-256.
+
+        Raises `IdempotencyInputError` with reason `digest` for another number of bytes.
+        """
+
+@final
+class FingerprintBuilder:
+    """
+    Takes the fingerprint of a body that comes in parts, such as one too large for memory. How it is cut makes no
+    difference. One thread at a time uses it.
+    """
+    def __new__(cls, /) -> FingerprintBuilder: ...
+    def finish(self, /) -> Fingerprint:
+        """
+        The fingerprint of everything that was added so far. More may be added afterwards. Raises `HandleBusyError` while
+        another thread uses it.
+        """
+    def update(self, /, part: bytes) -> None:
+        """
+        Adds the next bytes of the body. Raises `HandleBusyError` while another thread uses it.
+        """
+
+@final
+class FinishedClaim:
+    """
+    What the first create made, and how it answered. `begin` answers it where the create has finished: answer as it did.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def answer(self, /) -> bytes | None:
+        """
+        The answer that the first create's caller got, byte for byte; None where the resource was only found afterwards.
+        """
+    @property
+    def completed_ms(self, /) -> int:
+        """
+        When the create finished, in ms since 1970.
+        """
+    @property
+    def how(self, /) -> str:
+        """
+        How it came about: `replayed`, `waited` or `settled`.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        What is to be done: the word `replay`.
+        """
+    def recreate(self, /, *, timeout: SupportsFloat | SupportsIndex | None = None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
+        """
+        Says that the resource is proved to be gone, and begins anew: exactly one of all who say so gets a reservation, the
+        others wait for it. A claim that has been replaced meanwhile answers what replaced it. A read of the resource that
+        failed or was denied proves nothing. Raises as `IdempotencyStore.begin`.
+        """
+    @property
+    def resource(self, /) -> str:
+        """
+        The id of the thing that was made.
+        """
+    def still_stands(self, /) -> bool:
+        """
+        Whether the claim still stands as it was read. Read-only. Raises as `IdempotencyStore.inspect`.
         """
 
 @final
@@ -373,6 +526,77 @@ class HookReport:
     def word(self, /) -> str:
         """
         The answer in one stable word: an outcome's, a refusal's, an ignored event's, or an error's code.
+        """
+
+@final
+class IdempotencyStore:
+    """
+    What the keys of creates stand for, on disk: the claims of all processes, in any language, that open the same file.
+    Opened by `IdempotencyStore.open`. Threads may share it. One that came through a fork is the parent's: using it in the
+    child raises `IdempotencyForkedError`; open a fresh one there.
+    """
+    def __repr__(self, /) -> str: ...
+    def begin(self, /, operation: str, scope: "collections.abc.Sequence[str]", key: str, body: "bytes | Fingerprint", *, timeout: SupportsFloat | SupportsIndex | None = None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
+        """
+        Asks what the key means to a create with this body, and reserves it where it is free. `scope` is whom the key belongs
+        to, outermost first: whatever decides what is made besides the body. `body` is the bytes exactly as they were sent,
+        or a `Fingerprint` of them. `timeout` is how many seconds to wait for another process's transaction.
+
+        Answers a `Reservation` (make the thing), a `FinishedClaim` (it was made), a `Ticket` (it is being made) or an
+        `UnknownClaim` (nobody knows whether it was made).
+
+        Raises `IdempotencyKeyReusedError` when the key belongs to another body; `IdempotencyKeyInvalidError` and
+        `IdempotencyScopeInvalidError`; `IdempotencyBusyError` at the deadline; `IdempotencyForkedError`; the store's own
+        errors as `open` does. Nothing may be made after any of them.
+        """
+    def capability(self, /) -> Capability:
+        """
+        Whether keyed creates are available now, for a server that advertises them. Writes nothing. A store that is only busy
+        is available.
+        """
+    def inspect(self, /, operation: str, scope: "collections.abc.Sequence[str]", key: str) -> ClaimView | None:
+        """
+        What stands on disk for a name; None where nothing does, or what does has expired. Read-only, and it waits for
+        nobody. Raises as `begin`, but for the key's other body.
+        """
+    def notice_sleep(self, /) -> None:
+        """
+        Looks whether the machine has slept since the last look, which every judgement does too: for two minutes from now no
+        owner is taken over for its age. Worth calling by whoever is told of a wake-up. Touches no disk.
+        """
+    def notices(self, /) -> ClaimNotices | None:
+        """
+        What tells of creates that end, from now on, for event loops; None where the system does not tell. `Ticket.wait`
+        needs none.
+        """
+    @staticmethod
+    def open(path: str | PathLike[str], *, window_ms: SupportsIndex | None = None, max_reservation_ms: SupportsIndex | None = None, max_answer_bytes: SupportsIndex | None = None, busy_ms: SupportsIndex | None = None, host: TestHost | None = None) -> IdempotencyStore:
+        """
+        Opens the store in this file, or makes it where nothing is; its directory has to be there. Durable when it returns.
+        All processes that share a store open it with the same options, which are in ms and have their default where they
+        are None:
+
+        - `window_ms`: how long a finished claim is replayed, from its completion: 1 minute to 30 days. Default `86400000`,
+          which is 24 hours.
+        - `max_reservation_ms`: after so long without a refresh a reservation whose owner lives answers unknown. Default
+          `3600000`, which is an hour; 1 minute at least.
+        - `max_answer_bytes`: the largest answer that is saved. Default `1048576`, which is 1 MiB.
+        - `busy_ms`: how long a call without a `timeout` waits for another process's transaction. Default `5000`.
+
+        Raises `IdempotencyInputError` for an option out of range; `IdempotencyStoreUnavailableError` when it cannot be
+        opened or written; `IdempotencyStoreUnsupportedError` on a file system that cannot keep one;
+        `IdempotencyStoreCorruptError` and `IdempotencyStoreVersionError`, which name the `.file` and leave it as it is;
+        `IdempotencyBusyError`.
+        """
+    @property
+    def path(self, /) -> str:
+        """
+        The path as it was given.
+        """
+    def sweep(self, /) -> Swept:
+        """
+        Removes finished claims that have expired, a bounded number a call, so that no create waits long behind it. Call it
+        again while the answer's `has_more` is true. Raises the store's own errors.
         """
 
 @final
@@ -760,6 +984,69 @@ class Report:
         """
 
 @final
+class Reservation:
+    """
+    The right to make the thing. It is durable before `begin` returns it. End it by exactly one of `complete` and
+    `release`:
+
+        begun = store.begin("harnesses.create", ["org", "workspace"], key, body)
+        if isinstance(begun, Reservation):
+            with begun as reservation:
+                made = make(body)
+                reservation.complete(made.id, answer)
+
+    The end of the block releases it if neither was called, with an exception or without; so does letting go of it. After
+    `effect_starting` neither does: what became of the thing is then unknown until it is settled. Threads may share it. In a
+    forked child it is the parent's: using it there raises `IdempotencyForkedError`, and the end of the block does nothing.
+    """
+    def __enter__(self, /) -> Reservation: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None:
+        """
+        Neither a signal nor a `Cancel` ends this: a block's end is tried for a second at most.
+        """
+    def __repr__(self, /) -> str: ...
+    def complete(self, /, resource: str, answer: bytes, *, timeout: SupportsFloat | SupportsIndex | None = None) -> None:
+        """
+        Says what was made and how it was answered. Once this has returned, both are durable, and every repeat gets them.
+
+        Raises `IdempotencyClaimLostError` when somebody else has taken the key over: nothing is changed, and `.resource`
+        names what the winner made, once it has completed, so that the loser can undo its own. Raises
+        `IdempotencyAnswerTooLargeError`, `IdempotencyBusyError` and the store's own errors with the reservation still held:
+        the call may be repeated.
+        """
+    def effect_starting(self, /, *, timeout: SupportsFloat | SupportsIndex | None = None) -> None:
+        """
+        Says that an effect which a retry could double may happen from now on. Durable once it has returned: no exception, no
+        end of the block, no crash and no takeover releases the key any more; only `complete`, `release` or a settlement
+        does. Where it raises, the effect must not be started.
+        """
+    @property
+    def fingerprint(self, /) -> Fingerprint:
+        """
+        Of the body that it belongs to.
+        """
+    @property
+    def how(self, /) -> str:
+        """
+        How it came about: `fresh`, `waited`, `taken-over`, `expired`, `recreated` or `settled`.
+        """
+    def keep_alive(self, /, *, timeout: SupportsFloat | SupportsIndex | None = None) -> None:
+        """
+        Says that its owner is still at work. A create that takes more than two minutes calls it now and then, so that
+        nobody who cannot prove that its process lives takes it over.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        What is to be done: the word `create`.
+        """
+    def release(self, /, *, timeout: SupportsFloat | SupportsIndex | None = None) -> None:
+        """
+        Says that nothing outside exists: the next create with this key, and any body, may make the thing. Durable once it
+        has returned. Raises `IdempotencyClaimLostError`, and as `complete` with the reservation still held.
+        """
+
+@final
 class SeatChange:
     """
     One seat of a change.
@@ -1039,6 +1326,27 @@ class State:
         time alone changes nothing.
         """
 
+@final
+class Swept:
+    """
+    What one call of a sweep did.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, removed: SupportsIndex, has_more: bool) -> Swept: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def has_more(self, /) -> bool:
+        """
+        Whether another call is worth while.
+        """
+    @property
+    def removed(self, /) -> int:
+        """
+        How many expired claims are gone.
+        """
+
 @disjoint_base
 class TestHost:
     """
@@ -1046,9 +1354,10 @@ class TestHost:
 
     `wall_ms` is where the wall clock stands, in ms since 1970, or None for the machine's own clock. `random` are
     the 64-bit values to give in turn, and then counting up from the last; empty for the machine's own chance.
-    `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data.
+    `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data. `machine` and
+    `boot` are other names of the machine and of its boot.
     """
-    def __new__(cls, /, *, wall_ms: SupportsIndex | None = None, random: SupportsGetItem[int, SupportsIndex] = ..., faults_json: str | None = None) -> TestHost: ...
+    def __new__(cls, /, *, wall_ms: SupportsIndex | None = None, random: SupportsGetItem[int, SupportsIndex] = ..., faults_json: str | None = None, machine: str | None = None, boot: str | None = None) -> TestHost: ...
     def advance_ms(self, /, ms: SupportsIndex) -> None:
         """
         Lets this much time pass on all clocks, or, where it is negative, sets the wall clock back.
@@ -1066,6 +1375,11 @@ class TestHost:
         Puts the wall clock there, in ms since 1970, as an operator or a time server does. The clocks by which a record
         with the extension object is judged go on: what is to grow old is let by `advance_ms`. Does nothing where the clock
         is the machine's own.
+        """
+    def stand_at(self, /, wall_ms: SupportsIndex, *, slept_ms: SupportsIndex = ...) -> None:
+        """
+        Puts all clocks by which something is stamped and judged there, in ms since 1970, the machine having slept for
+        `slept_ms`. Does nothing where the clock is the machine's own.
         """
 
 @final
@@ -1096,6 +1410,44 @@ class Tick:
         """
 
 @final
+class Ticket:
+    """
+    A create with the same key and body that runs in this or another process.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def how(self, /) -> str:
+        """
+        How it came about.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        What is to be done: the word `in_progress`.
+        """
+    def look(self, /, *, timeout: SupportsFloat | SupportsIndex | None = None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
+        """
+        Asks again without waiting for the create: another ticket while it runs. `timeout` is for another process's
+        transaction. Raises as `wait`.
+        """
+    def next_look(self, /, has_notices: bool) -> float:
+        """
+        For whoever waits by means of its own: in how many seconds to look again at the latest, with notices of
+        `IdempotencyStore.notices` or without.
+        """
+    def wait(self, /, timeout: SupportsFloat | SupportsIndex | None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
+        """
+        Waits until the create ends, for at most `timeout` seconds, without end where that is None. Answers a
+        `FinishedClaim` when it finished, a `Reservation` when it was released or its owner is gone, an `UnknownClaim` when
+        its owner is gone after the mark. It wakes within milliseconds of the end where the system tells of it. Other threads
+        run meanwhile, and signal handlers do. The ticket stays good.
+
+        Raises `IdempotencyInProgressError` when it still runs at the deadline; what a signal handler raises, within 0.1 s;
+        `CancelledError` when a `Cancel` ends the wait; `IdempotencyKeyReusedError` when it was released and the key now
+        belongs to another body; the store's own errors.
+        """
+
+@final
 class TriedRow:
     """
     One row of the reading table, tried.
@@ -1119,6 +1471,32 @@ class TriedRow:
     def question(self, /) -> str:
         """
         What it asks of the evidence, as a statement.
+        """
+
+@final
+class UnknownClaim:
+    """
+    A create of which nobody knows whether it made its thing: its owner is gone after the mark, or has not been heard of
+    for too long. It stays so until `settle`, or until its owner ends it after all.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def how(self, /) -> str:
+        """
+        How it came about.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        What is to be done: the word `unknown`.
+        """
+    def settle(self, /, found: str | None, *, timeout: SupportsFloat | SupportsIndex | None = None) -> Reservation | FinishedClaim | Ticket | UnknownClaim:
+        """
+        Says what was found out: the id of the thing where it exists, and the answer is a `FinishedClaim` without a saved
+        answer; None where it is proved not to exist, and the answer is a `Reservation`. Once this has returned, that is
+        durable and the former owner has lost. A claim that is not unknown any more answers what it is now.
+
+        Raises as `IdempotencyStore.begin`; `IdempotencyInputError` with reason `resource` for the empty id.
         """
 
 @final

@@ -27,6 +27,15 @@ async def offload(function: Callable[..., T], *args: object, **kwargs: object) -
     """Calls `function` on a thread. Cancelled, it ends the call's wait, and passes the cancellation on once the call is
     over.
     """
+    return await offload_undone(None, function, *args, **kwargs)
+
+
+async def offload_undone(
+    undo: Callable[[T], object] | None, function: Callable[..., T], *args: object, **kwargs: object
+) -> T:
+    """As `offload`. Where it is cancelled and the call has come to something nevertheless, `undo` is called with that on a
+    thread before the cancellation is passed on.
+    """
     cancel = Cancel()
     call = functools.partial(cancel.run, function, *args, **kwargs)
     running: concurrent.futures.Future[T] = _executor().submit(contextvars.copy_context().run, call)
@@ -37,12 +46,34 @@ async def offload(function: Callable[..., T], *args: object, **kwargs: object) -
     except asyncio.CancelledError:
         cancel.set()
         if not running.cancel():
-            await _over(awaited)
+            await over(awaited)
+            if undo is not None and running.exception() is None:
+                await over(asyncio.wrap_future(_executor().submit(undo, running.result())))
         raise
     return awaited.result()
 
 
-async def _over(awaited: asyncio.Future[T]) -> None:
+async def finish(function: Callable[..., T], *args: object, **kwargs: object) -> T:
+    """Calls `function` on a thread and never ends its wait: for what is to be ended whatever becomes of the task. A
+    cancellation is passed on once the call is over.
+    """
+    call = functools.partial(function, *args, **kwargs)
+    running: concurrent.futures.Future[T] = _executor().submit(contextvars.copy_context().run, call)
+    awaited = asyncio.wrap_future(running)
+    try:
+        await asyncio.wait((awaited,))
+    except asyncio.CancelledError:
+        await over(awaited)
+        raise
+    return awaited.result()
+
+
+def submit(function: Callable[[], object]) -> None:
+    """Calls `function` on a thread and waits for nothing."""
+    _executor().submit(function)
+
+
+async def over(awaited: asyncio.Future[T]) -> None:
     """Waits until a call is over, whatever it comes to and however often the task is cancelled meanwhile."""
     while not awaited.done():
         try:

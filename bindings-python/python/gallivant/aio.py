@@ -1,5 +1,6 @@
-"""The same for asyncio: `Reader`, `Writer`, `Session`, `Fleet`, `Watch`, `claim`, `claim_wrapperless` and `read_fleet`,
-whose calls are awaited.
+"""The same for asyncio, with calls that are awaited: `Reader`, `Writer`, `Session`, `Fleet`, `Watch`, `claim`,
+`claim_wrapperless` and `read_fleet`; of idempotent creates `IdempotencyStore`, `Reservation`, `FinishedClaim`, `Ticket` and
+`UnknownClaim`.
 
 A call runs the core on a thread of a pool that is made on first use, so that neither the disk nor a lock that somebody
 holds stops the event loop. Cancelling the awaiting task ends a wait for the lock within 0.1 s, with nothing written; a
@@ -15,6 +16,7 @@ import os
 
 from . import _native
 from . import errors as errors
+from ._aio_idempotency import FinishedClaim, IdempotencyStore, Reservation, Ticket, UnknownClaim
 from ._aio_watch import Watch, is_coroutine_function
 from ._native import Claim, Explanation, FleetView, Heartbeat, Observation, Options, OwnershipGuard, ProcessIdentity
 from ._native import Record, Report, SessionEnvironment, Snapshot, State, Tick
@@ -38,7 +40,21 @@ if TYPE_CHECKING:
         None,
     ]
 
-__all__ = ["Fleet", "Reader", "Session", "Watch", "Writer", "claim", "claim_wrapperless", "read_fleet"]
+__all__ = [
+    "FinishedClaim",
+    "Fleet",
+    "IdempotencyStore",
+    "Reader",
+    "Reservation",
+    "Session",
+    "Ticket",
+    "UnknownClaim",
+    "Watch",
+    "Writer",
+    "claim",
+    "claim_wrapperless",
+    "read_fleet",
+]
 
 
 async def claim(

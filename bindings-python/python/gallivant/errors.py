@@ -56,7 +56,8 @@ class GallivantError(Exception):
     `code` says what happened and never changes; `kind` says what a caller does about it (`input`, `refused`, `busy`,
     `unresolved`, `corrupt`, `incompatible`, `unavailable`, `internal`); `reason` refines the code where there is more
     to say; `message` is one line for people and may change; `remedy` is one sentence that an operator can act on;
-    `os_error` is the `errno` of the system call that failed, where one did.
+    `os_error` is the `errno` of the system call that failed, where one did; `file` is the file that cannot be used, and
+    `resource` the id of what somebody else has made instead, where a code has one.
 
     `str()` is code, reason and message in one line. From Python 3.11 on a traceback shows the remedy below it, as a note.
     """
@@ -67,6 +68,8 @@ class GallivantError(Exception):
     message: str
     remedy: str
     os_error: int | None
+    file: str | None
+    resource: str | None
 
     def __init__(
         self,
@@ -75,12 +78,16 @@ class GallivantError(Exception):
         reason: str | None = None,
         remedy: str = "",
         os_error: int | None = None,
+        file: str | None = None,
+        resource: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.reason = reason
         self.remedy = remedy
         self.os_error = os_error
+        self.file = file
+        self.resource = resource
         # Before Python 3.11 nobody would show it.
         add_note = getattr(self, "add_note", None)
         if add_note is not None and remedy:
@@ -382,10 +389,17 @@ def _class_of(code: str) -> type[GallivantError]:
 
 
 def _from_native(
-    code: str, kind: str, reason: str | None, message: str, remedy: str, os_error: int | None
+    code: str,
+    kind: str,
+    reason: str | None,
+    message: str,
+    remedy: str,
+    os_error: int | None,
+    file: str | None,
+    resource: str | None,
 ) -> GallivantError:
     """Makes the exception for an error of the native part, which knows the table."""
-    error = _class_of(code)(message, reason=reason, remedy=remedy, os_error=os_error)
+    error = _class_of(code)(message, reason=reason, remedy=remedy, os_error=os_error, file=file, resource=resource)
     error.code = code
     error.kind = kind
     return error

@@ -31,6 +31,9 @@ class TestHost(_native.TestHost):
     `on` (a kind of operation, `mutating` or `any`) with `nth` and `name`; and `do`, which is `error`, `error-after`,
     `short`, `torn`, `crash`, `crash-after` or `full`, with `errno` or `bytes`.
 
+    `machine` and `boot` are other names of the machine and of its boot: processes under different ones prove nothing of
+    each other, as if they shared a disk.
+
     Raises `InputError` for a list of faults that cannot be used.
     """
 
@@ -43,9 +46,13 @@ class TestHost(_native.TestHost):
         wall_ms: int | None = None,
         random: Iterable[int] = (),
         faults: Iterable[Mapping[str, object]] | None = None,
+        machine: str | None = None,
+        boot: str | None = None,
     ) -> TestHost:
         faults_json = None if faults is None else json.dumps([dict(fault) for fault in faults])
-        made = super().__new__(cls, wall_ms=wall_ms, random=list(random), faults_json=faults_json)
+        made = super().__new__(
+            cls, wall_ms=wall_ms, random=list(random), faults_json=faults_json, machine=machine, boot=boot
+        )
         return cast("TestHost", made)
 
     def set_faults(self, faults: Iterable[Mapping[str, object]]) -> None:

@@ -17,7 +17,7 @@ use super::change::Change;
 use super::fleet::bounds_of;
 use super::options::{Options, options_of};
 use super::probe::{fleet_probe_of, watch_probe_of};
-use crate::argument::{Given, taken};
+use crate::argument::{Given, length_of, taken};
 use crate::host::host_of;
 use crate::testing::TestHost;
 use crate::{call, error};
@@ -366,18 +366,6 @@ fn timing_of(
         probe_interval: of(probe_interval_ms, default.probe_interval),
         settle: of(settle_ms, default.settle),
     }
-}
-
-/// A number of seconds as Python's own waits take them; none where it is longer than any clock runs.
-///
-/// # Errors
-/// `GALLIVANT_INPUT` with reason `out-of-range` for what is no number.
-fn length_of(py: Python<'_>, seconds: f64) -> PyResult<Option<Duration>> {
-    if seconds.is_nan() {
-        let message = "a time is no number, argument=`timeout`";
-        return Err(error::raise(py, &Error::new(Code::Input, message).with_reason("out-of-range")));
-    }
-    Ok(Duration::try_from_secs_f64(seconds.max(0.0)).ok())
 }
 
 /// Whether this is the thread in which signal handlers run.

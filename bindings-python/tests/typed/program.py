@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import assert_type
 
 import gallivant
-from gallivant import aio, redaction, testing, words
+from gallivant import aio, asgi, idempotency, redaction, testing, words
 
 
 def write(directory: Path) -> None:
@@ -33,6 +33,39 @@ def write(directory: Path) -> None:
     writer.sequence = 2  # type: ignore[misc]
     gallivant.Writer(directory, agent="a", harness="claude")  # type: ignore[call-arg]
     gallivant.nothing  # type: ignore[attr-defined]
+
+
+def create(path: Path) -> None:
+    store = idempotency.IdempotencyStore.open(path, window_ms=60_000)
+    begun = store.begin("things.create", ("org", "workspace"), "key", b"body", timeout=1)
+    if isinstance(begun, idempotency.Ticket):
+        begun = begun.wait(10.0)
+    if isinstance(begun, idempotency.Reservation):
+        with begun as reservation:
+            assert_type(reservation, idempotency.Reservation)
+            reservation.complete("id", b"answer")
+            reservation.complete("id", "answer")  # type: ignore[arg-type]
+    elif isinstance(begun, idempotency.FinishedClaim):
+        assert_type(begun.answer, "bytes | None")
+    elif isinstance(begun, idempotency.UnknownClaim):
+        assert_type(begun.settle(None).kind, str)
+    view = store.inspect("things.create", ["org"], "key")
+    assert_type(view, "idempotency.ClaimView | None")
+    assert_type(store.capability().error, "gallivant.GallivantError | None")
+    store.begin("things.create", "org", "key", b"body")  # a string is a sequence of strings to a type checker
+    store.begin("things.create", ["org"], "key", "body")  # type: ignore[arg-type]
+
+
+async def create_in_a_loop(path: Path, app: asgi.App) -> None:
+    store = await aio.IdempotencyStore.open(path)
+    begun = await store.begin("things.create", ["org"], "key", idempotency.Fingerprint(b"body"))
+    if isinstance(begun, aio.Reservation):
+        async with begun as reservation:
+            await reservation.complete("id", b"answer")
+    elif isinstance(begun, aio.Ticket):
+        assert_type((await begun.wait(None)).kind, str)
+    asgi.IdempotencyMiddleware(app, store, belongs_to=lambda scope: ("things.create", [scope["path"]]))
+    asgi.IdempotencyMiddleware(app, store)  # type: ignore[call-arg]
 
 
 def look(root: Path) -> None:

@@ -13,6 +13,10 @@ use crate::storage::Notifier;
 /// that cannot be watched, and an end whose process died between its commit and its announcement.
 const LONGEST_WITH_NOTICES: Duration = Duration::from_millis(250);
 
+/// The longest that a waiter sleeps on a descriptor without asking whether it is to go on: cancelling is to end a wait
+/// within 0.1 s, and what a caller sets for it wakes no descriptor.
+const LONGEST_UNASKED: Duration = Duration::from_millis(50);
+
 /// The longest pause where it does not, so that every waiter has its answer within 50 ms.
 const LONGEST_WITHOUT_NOTICES: Duration = Duration::from_millis(25);
 
@@ -103,11 +107,26 @@ impl Ticket {
                 return Ok(ended);
             }
             let longest = self.next_look(true).min(self.left(until)?);
-            let waited = notifier.wait(Some(longest)).and_then(|()| notifier.drain(&mut |_| {}));
-            if waited.is_err() {
+            if self.told_within(notifier, longest).is_err() {
                 return self.wait_by_looking(until);
             }
         }
+    }
+
+    /// Sleeps until something is told, the time is over, or the caller's own signal says so.
+    fn told_within(&self, notifier: &mut dyn Notifier, longest: Duration) -> std::io::Result<()> {
+        let clock = &self.store.host().clock;
+        let until = clock.awake().saturating_add(longest);
+        let mut is_told = false;
+        while !is_told && !clock.is_cancelled() {
+            let left = until.saturating_sub(clock.awake());
+            if left.is_zero() {
+                break;
+            }
+            notifier.wait(Some(left.min(LONGEST_UNASKED)))?;
+            notifier.drain(&mut |_| is_told = true)?;
+        }
+        Ok(())
     }
 
     fn wait_by_looking(&mut self, until: Duration) -> Result<Begin> {
