@@ -9,7 +9,7 @@ use napi::bindgen_prelude::ToNapiValue;
 use napi_derive::napi;
 
 use super::parts::{ClaimParts, EnvironmentParts, ProcessParts, ReportParts, TickParts};
-use super::slot::Slot;
+use crate::slot::Slot;
 use super::writer::NativeWriter;
 use crate::answer::Answer;
 use crate::host::NativeHost;

@@ -9,7 +9,7 @@ use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
 use super::parts::{HeartbeatParts, ObservationParts, ReportParts, sequence};
-use super::slot::Slot;
+use crate::slot::Slot;
 use crate::answer::Answer;
 use crate::host::NativeHost;
 use crate::job::{Promised, promise};
