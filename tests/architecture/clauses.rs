@@ -9,6 +9,7 @@ use crate::{files_below, later, text};
 fn built() -> Vec<(&'static str, Vec<String>)> {
     vec![
         ("docs/spec/harness-state.md", Vec::new()),
+        ("docs/spec/idempotency.md", Vec::new()),
         ("docs/spec/execution.md", later::clauses(later::EXECUTION)),
     ]
 }
@@ -64,7 +65,7 @@ fn every_built_clause_has_a_test_with_its_number() {
     let tested = tested();
     for (specification, later) in built() {
         let clauses = clauses(&text(Path::new(specification)));
-        assert!(clauses.len() > 60, "{specification}: only {} clauses were recognised", clauses.len());
+        assert!(clauses.len() > 20, "{specification}: only {} clauses were recognised", clauses.len());
         let later: BTreeSet<String> = later.iter().map(|clause| spelled(clause)).collect();
         let missing: Vec<_> =
             clauses.iter().filter(|clause| !tested.contains(*clause) && !later.contains(*clause)).collect();

@@ -28,4 +28,5 @@ mod harness_state_restating;
 mod harness_state_watch;
 mod harness_state_watching;
 mod harness_state_writers;
+mod idempotency;
 mod recorded_runs;

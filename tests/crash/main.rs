@@ -3,5 +3,7 @@
 //! A crash of the process leaves what other processes see at once; a crash of the machine leaves any of the images in
 //! which the disk may be found afterwards.
 #![allow(missing_docs, reason = "a test's name says what it shows")]
+#![allow(clippy::disallowed_methods, reason = "a test plants and reads files itself")]
 
 mod harness_state;
+mod idempotency;

@@ -12,7 +12,8 @@
 //! - `key`, `fingerprint`: what a claim is found by, and what tells a repeat from another request;
 //! - `claim`: what stands on disk for one name;
 //! - `takeover`, `begin`: what that means now; pure functions, no disk;
-//! - `engine`: the trait behind which claims are kept; `sqlite`: the embedded default; `patience`: waiting for it;
+//! - `engine`: the trait behind which claims are kept; `sqlite`: the embedded default; `memory`: one for tests;
+//!   `patience`: waiting for somebody else's transaction;
 //! - `options`, `store`: the handle; `answer`: what it answers;
 //! - `reservation`, `ticket`, `finished`, `unknown`: what the holder of each answer may do.
 
@@ -23,6 +24,7 @@ mod engine;
 mod fingerprint;
 mod finished;
 mod key;
+mod memory;
 mod options;
 mod patience;
 mod reservation;
@@ -39,6 +41,7 @@ pub use engine::{Change, ClaimStore, Swept};
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use finished::FinishedClaim;
 pub use key::{ClaimName, MAX_PART_BYTES};
+pub use memory::MemoryClaims;
 pub use options::StoreOptions;
 pub use patience::Patience;
 pub use reservation::Reservation;

@@ -28,7 +28,11 @@ struct Shared {
     engine: Arc<dyn ClaimStore>,
     options: StoreOptions,
     host: Host,
+    opened: Stamp,
     sleep: Mutex<SleepWatch>,
+    /// What the last wait was told by, for the next one: closing one costs as long as a disk's sync, and every user may
+    /// have a limited number of them.
+    idle_notifier: Mutex<Option<Box<dyn Notifier>>>,
 }
 
 /// When the machine was last seen to have slept.
@@ -81,7 +85,15 @@ impl IdempotencyStore {
     pub fn with_engine(engine: Arc<dyn ClaimStore>, options: &StoreOptions, host: &Host) -> Result<Self> {
         options.check()?;
         let sleep = SleepWatch { slept_ms: slept_ms(host), grace_until_ms: 0 };
-        let shared = Shared { engine, options: *options, host: host.clone(), sleep: Mutex::new(sleep) };
+        let opened = Stamp::now(&*host.clock);
+        let shared = Shared {
+            engine,
+            options: *options,
+            host: host.clone(),
+            opened,
+            sleep: Mutex::new(sleep),
+            idle_notifier: Mutex::default(),
+        };
         Ok(IdempotencyStore { shared: Arc::new(shared) })
     }
 
@@ -159,6 +171,17 @@ impl IdempotencyStore {
         self.facts();
     }
 
+    /// As [`IdempotencyStore::notifier`], one that was used before where there is one.
+    pub(super) fn borrow_notifier(&self) -> Option<Box<dyn Notifier>> {
+        let idle = self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner).take();
+        idle.filter(|notifier| !notifier.is_forked()).or_else(|| self.notifier())
+    }
+
+    /// Keeps a notifier for the next wait.
+    pub(super) fn return_notifier(&self, notifier: Box<dyn Notifier>) {
+        *self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier);
+    }
+
     pub(super) fn host(&self) -> &Host {
         &self.shared.host
     }
@@ -187,6 +210,7 @@ impl IdempotencyStore {
         Facts {
             now: Stamp::now(&*host.clock),
             processes: &*host.processes,
+            opened: self.shared.opened,
             is_grace: awake_ms < sleep.grace_until_ms,
             max_reservation_ms: whole_ms(self.shared.options.max_reservation),
         }
@@ -255,7 +279,9 @@ impl IdempotencyStore {
         let asked = || (self.clone(), name.clone(), *body);
         Ok(match (meaning, record.state) {
             (Meaning::OtherBody, _) => {
-                let message = "the key was used with another body";
+                let (first, now) = (record.fingerprint, body);
+                let message =
+                    format!("the key was used with another body, first_sha256=`{first:?}` sha256=`{now:?}`");
                 return Err(Error::new(Code::IdempotencyKeyReused, message));
             }
             (Meaning::Free(how), _) => {

@@ -22,6 +22,8 @@ pub struct Facts<'a> {
     pub now: Stamp,
     /// Who lives.
     pub processes: &'a dyn ProcessTable,
+    /// When the store was opened.
+    pub opened: Stamp,
     /// Whether a sleep of the machine was detected less than a window ago, so that no age counts yet.
     pub is_grace: bool,
     /// After so long without a refresh a reservation of a living owner answers unknown, in milliseconds.
@@ -62,13 +64,18 @@ pub fn fate(owner: Option<&Owner>, facts: &Facts<'_>) -> Fate {
     }
 }
 
-/// Whether the machine that both share has slept since the refresh and has not been awake for long enough since.
+/// Whether the machine that both share slept between the refresh and the opening of the store, and has not been awake
+/// for long enough since. A sleep after the opening was detected, and has its grace.
 fn slept_in_between(owner: &Owner, facts: &Facts<'_>) -> bool {
     let boot = facts.processes.boot();
     let shares_boot = !boot.is_empty() && *owner.process.boot == *boot;
-    let slept = facts.now.slept_ms.saturating_sub(owner.refreshed.slept_ms);
+    let slept = facts.opened.slept_ms.saturating_sub(owner.refreshed.slept_ms);
     let awake = facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms);
-    shares_boot && slept >= SHORTEST_SLEEP_MS && awake < TAKEOVER_AFTER_SLEEP_MS
+    let awake_since_opening = facts.now.awake_ms.saturating_sub(facts.opened.awake_ms);
+    shares_boot
+        && slept >= SHORTEST_SLEEP_MS
+        && awake < TAKEOVER_AFTER_SLEEP_MS
+        && awake_since_opening < TAKEOVER_MS
 }
 
 /// How long from now until time alone can change what [`fate`] says of an owner that holds, in milliseconds.

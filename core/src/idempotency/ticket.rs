@@ -19,6 +19,9 @@ const LONGEST_WITHOUT_NOTICES: Duration = Duration::from_millis(25);
 /// The first pause where the system does not tell. A create that has begun takes a commit at the least.
 const FIRST_WITHOUT_NOTICES: Duration = Duration::from_millis(1);
 
+/// A look at the deadline has its turn among short transactions all the same.
+const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+
 /// A create with the same key and body that runs in this or another process.
 #[derive(Clone, Debug)]
 pub struct Ticket {
@@ -79,48 +82,69 @@ impl Ticket {
     /// # Errors
     /// `IDEMPOTENCY_IN_PROGRESS` when it still runs at the deadline; `GALLIVANT_CANCELLED`; those of [`Ticket::look`].
     pub fn wait(&self, deadline: Duration) -> Result<Begin> {
-        let clock = &self.store.host().clock;
-        let until = clock.awake().saturating_add(deadline);
-        let mut notifier: Option<Box<dyn Notifier>> = None;
-        let mut pause = FIRST_WITHOUT_NOTICES;
-        let mut is_first = true;
+        let until = self.store.host().clock.awake().saturating_add(deadline);
         let mut ticket = self.clone();
+        if let Some(ended) = ticket.look_again(until)? {
+            return Ok(ended);
+        }
+        // What happened before it watched is seen by the look that comes first.
+        let Some(mut notifier) = self.store.borrow_notifier() else {
+            return ticket.wait_by_looking(until);
+        };
+        let waited = ticket.wait_for_notices(until, &mut *notifier);
+        self.store.return_notifier(notifier);
+        waited
+    }
+
+    fn wait_for_notices(&mut self, until: Duration, notifier: &mut dyn Notifier) -> Result<Begin> {
         loop {
-            // The first look comes before any preparation, and once more after it, so that nothing falls in between.
-            let left = until.saturating_sub(clock.awake());
-            match ticket.look_within(Some(left.max(Duration::from_millis(1))))? {
-                Begin::InProgress(still) => ticket = still,
-                ended => return Ok(ended),
+            self.watch_owner(notifier);
+            if let Some(ended) = self.look_again(until)? {
+                return Ok(ended);
             }
-            let left = until.saturating_sub(clock.awake());
-            if left.is_zero() {
+            let longest = self.next_look(true).min(self.left(until)?);
+            let waited = notifier.wait(Some(longest)).and_then(|()| notifier.drain(&mut |_| {}));
+            if waited.is_err() {
+                return self.wait_by_looking(until);
+            }
+        }
+    }
+
+    fn wait_by_looking(&mut self, until: Duration) -> Result<Begin> {
+        let mut pause = FIRST_WITHOUT_NOTICES;
+        loop {
+            let longest = pause.min(self.next_look(false)).min(self.left(until)?);
+            self.store.host().clock.sleep(longest);
+            pause = (pause * 2).min(LONGEST_WITHOUT_NOTICES);
+            if let Some(ended) = self.look_again(until)? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Looks; none while the create runs.
+    fn look_again(&mut self, until: Duration) -> Result<Option<Begin>> {
+        let left = until.saturating_sub(self.store.host().clock.awake());
+        match self.look_within(Some(left.max(SHORTEST_LOOK)))? {
+            Begin::InProgress(still) => {
+                *self = still;
+                Ok(None)
+            }
+            ended => Ok(Some(ended)),
+        }
+    }
+
+    /// What is left until the deadline.
+    fn left(&self, until: Duration) -> Result<Duration> {
+        let clock = &self.store.host().clock;
+        if clock.is_cancelled() {
+            return Err(Error::new(Code::Cancelled, "the wait for the create was cancelled"));
+        }
+        match until.checked_sub(clock.awake()) {
+            Some(left) if !left.is_zero() => Ok(left),
+            _ => {
                 let message = "the first create with this key still runs at the deadline";
-                return Err(Error::new(Code::IdempotencyInProgress, message));
-            }
-            if is_first {
-                is_first = false;
-                notifier = self.store.notifier();
-                if let Some(notifier) = &mut notifier {
-                    ticket.watch_owner(&mut **notifier);
-                    continue;
-                }
-            }
-            match &mut notifier {
-                Some(notifier) => {
-                    let longest = ticket.next_look(true).min(left);
-                    let waited = notifier.wait(Some(longest)).and_then(|()| notifier.drain(&mut |_| {}));
-                    if waited.is_err() {
-                        clock.sleep(LONGEST_WITHOUT_NOTICES.min(left));
-                    }
-                    ticket.watch_owner(&mut **notifier);
-                }
-                None => {
-                    clock.sleep(pause.min(ticket.next_look(false)).min(left));
-                    pause = (pause * 2).min(LONGEST_WITHOUT_NOTICES);
-                }
-            }
-            if clock.is_cancelled() {
-                return Err(Error::new(Code::Cancelled, "the wait for the create was cancelled"));
+                Err(Error::new(Code::IdempotencyInProgress, message))
             }
         }
     }

@@ -220,13 +220,12 @@ impl ClaimStore for SqliteClaims {
         self.transaction(patience, |_| Ok((false, ())))
     }
 
-    /// Touches the file: the times of its inode change, which its directory's watchers are told of.
+    /// Touches the file, which its directory's watchers are told of: as a change of attributes when both times are set,
+    /// and not at all by their kind of watch when only one is.
     fn announce(&self) {
         let _quiet = quiet();
-        let now = rustix::fs::Timestamps {
-            last_access: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT },
-            last_modification: rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW },
-        };
+        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let now = rustix::fs::Timestamps { last_access: now, last_modification: now };
         let _ = rustix::fs::utimensat(rustix::fs::CWD, &self.path, &now, rustix::fs::AtFlags::empty());
     }
 

@@ -135,6 +135,12 @@ fn make(path: &Path, host: &Host) -> Result<()> {
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(unavailable(path, "the store's path has no name"));
     };
+    // A log without its file is what is left of a store whose file was lost; SQLite would play it into a new one.
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if host.files.metadata(Path::new(&log)).is_ok_and(|log| log.size > 0) {
+        return Err(corrupt(path, "the store's file is missing and its log is there"));
+    }
     prove_file_system(path, host)?;
     let staged = above.join(format!(".{}.tmp-{:016x}", name.to_string_lossy(), host.random.next_u64()));
     let made = stage(&staged, path);

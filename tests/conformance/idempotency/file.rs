@@ -1,0 +1,450 @@
+//! The SQLite file: what makes it durable, what is refused, and what happens across forks and under a lock.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use gallivant_core::clock::Clock;
+use gallivant_core::idempotency::{
+    Ask, Change, ClaimName, ClaimRecord, ClaimStore, Fingerprint, IdempotencyStore, MemoryClaims, Patience,
+    StoreOptions, Swept,
+};
+use gallivant_core::storage::Notifier;
+use gallivant_core::{Code, Error, Host, Result};
+use rusqlite::Connection;
+
+use super::world::{BODY, Engine, KEY, OPERATION, Process, SCOPE, World, created, replayed, word};
+
+fn sqlite() -> World {
+    World::new(Engine::Sqlite)
+}
+
+/// Every file of the store but the shared memory, which is made anew.
+fn bytes_below(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(directory)
+        .expect("it can be listed")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .filter(|name| !name.ends_with("-shm"))
+        .map(|name| (name.clone(), std::fs::read(directory.join(name)).unwrap_or_default()))
+        .filter(|(name, bytes)| !(name.ends_with("-wal") && bytes.is_empty()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// A store with one finished claim, closed.
+fn closed_store(world: &World) {
+    let process = world.process(10);
+    created(process.begin()).complete("r-1", b"ok").expect("it completes");
+}
+
+#[test]
+fn ik_04_a_reservation_is_on_disk_before_it_is_handed_out() {
+    let world = sqlite();
+    let process = world.process(10);
+    let held = created(process.begin());
+    // What a power cut would leave: the file and its log, without the shared memory.
+    let copy = tempfile::tempdir().expect("a temporary directory");
+    for name in ["idempotency.db", "idempotency.db-wal"] {
+        std::fs::copy(world.path().with_file_name(name), copy.path().join(name)).expect("it can be copied");
+    }
+    let found = IdempotencyStore::open(copy.path().join("idempotency.db"), &world.options, &process.host);
+    let claim = found.expect("it opens").inspect(OPERATION, SCOPE, KEY).expect("it can be looked at");
+    assert_eq!(claim.expect("it stands").state.word(), "reserved");
+    drop(held);
+
+    let header = std::fs::read(world.path()).expect("it can be read");
+    assert_eq!(header[18..20], [2, 2], "the file says that it is in WAL mode");
+    let mode = |name: &str| {
+        std::fs::metadata(world.path().with_file_name(name)).expect("it is there").permissions().mode()
+            & 0o777
+    };
+    assert_eq!([mode("idempotency.db"), mode("idempotency.db-wal"), mode("idempotency.db-shm")], [0o600; 3]);
+}
+
+#[test]
+fn ik_05_a_release_that_fails_leaves_the_claim_to_the_judgement_of_its_owner() {
+    let world = sqlite();
+    let (process, other) = (world.process(10), world.process(11));
+    let held = created(process.begin());
+    let aside = world.path().with_file_name("aside");
+    std::fs::rename(world.path(), &aside).expect("it can be moved");
+    drop(held);
+    std::fs::rename(&aside, world.path()).expect("it can be moved back");
+    assert_eq!(word(&other.begin()), "in_progress:fresh");
+    world.kill(&process, None);
+    assert_eq!(word(&other.begin()), "create:taken-over");
+}
+
+#[test]
+fn ik_12_what_cannot_be_opened_or_written_refuses_and_makes_nothing() {
+    let world = sqlite();
+    let host = Host::system();
+    let open = |path: &Path| IdempotencyStore::open(path, &StoreOptions::default(), &host);
+    let missing = world.path().with_file_name("missing").join("idempotency.db");
+    let error = open(&missing).expect_err("there is no directory");
+    assert_eq!(error.code(), Code::IdempotencyStoreUnavailable);
+    assert_eq!(error.file(), Some(&*missing));
+    assert!(!missing.parent().expect("a parent").exists());
+    std::fs::create_dir(world.path()).expect("a directory in its place");
+    let code = open(&world.path()).expect_err("a directory is no store").code();
+    assert_eq!(code, Code::IdempotencyStoreUnavailable);
+    std::fs::remove_dir(world.path()).expect("it is empty");
+
+    let process = world.process(10);
+    process.store.capability().expect("creates are available");
+    let aside = world.path().with_file_name("aside");
+    std::fs::rename(world.path(), &aside).expect("it can be moved");
+    assert_eq!(process.refused_with(BODY), Code::IdempotencyStoreUnavailable);
+    let code = process.store.capability().expect_err("creates are refused").code();
+    assert_eq!(code, Code::IdempotencyStoreUnavailable);
+    // Another store under its name is not this one's.
+    let second = world.process(11);
+    created(second.begin()).complete("r-2", b"").expect("it completes");
+    assert_eq!(process.refused_with(BODY), Code::IdempotencyStoreUnavailable);
+    assert_eq!(Code::IdempotencyStoreUnavailable.word(), "idempotency_store_unavailable");
+}
+
+#[test]
+fn ik_12_a_store_that_is_being_made_is_never_seen_half_made() {
+    let world = sqlite();
+    let path = world.path();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (path, is_over) = (&path, &is_over);
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                if let Ok(bytes) = std::fs::read(path) {
+                    assert!(
+                        bytes.len() >= 4096 && bytes.starts_with(b"SQLite format 3\0"),
+                        "{} bytes",
+                        bytes.len()
+                    );
+                }
+            }
+        });
+        for _ in 0..20 {
+            let openers: Vec<_> = (20..24).map(|pid| scope.spawn(move || pid)).collect();
+            let processes: Vec<_> =
+                openers.into_iter().map(|thread| world.process(thread.join().expect("no panic"))).collect();
+            drop(processes);
+            for name in ["idempotency.db", "idempotency.db-wal", "idempotency.db-shm"] {
+                let _ = std::fs::remove_file(path.with_file_name(name));
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(bytes_below(path.parent().expect("a parent")), [], "nothing is left of the making");
+}
+
+#[test]
+fn ik_15_what_is_no_store_is_answered_and_never_made_over() {
+    let foreign = |path: &Path, statement: &str| {
+        let database = Connection::open(path).expect("SQLite makes it");
+        database.execute_batch(statement).expect("SQLite does it");
+    };
+    let damage: &[(&str, Code, &dyn Fn(&Path))] = &[
+        ("empty", Code::IdempotencyStoreCorrupt, &|path| std::fs::write(path, b"").expect("written")),
+        ("one byte", Code::IdempotencyStoreCorrupt, &|path| std::fs::write(path, b"S").expect("written")),
+        ("garbage", Code::IdempotencyStoreCorrupt, &|path| {
+            std::fs::write(path, vec![0x5a; 40_000]).expect("written")
+        }),
+        ("zeros", Code::IdempotencyStoreCorrupt, &|path| {
+            std::fs::write(path, vec![0; 8192]).expect("written")
+        }),
+        ("cut short", Code::IdempotencyStoreCorrupt, &|path| {
+            let bytes = std::fs::read(path).expect("it can be read");
+            std::fs::write(path, &bytes[..bytes.len() / 2]).expect("written");
+        }),
+        ("of another program", Code::IdempotencyStoreCorrupt, &|path| {
+            std::fs::remove_file(path).expect("removed");
+            foreign(path, "CREATE TABLE notes (text); INSERT INTO notes VALUES ('keep me')");
+        }),
+        ("without its table", Code::IdempotencyStoreCorrupt, &|path| foreign(path, "DROP TABLE claims")),
+        ("of a later version", Code::IdempotencyStoreVersion, &|path| {
+            foreign(path, "PRAGMA user_version = 2")
+        }),
+        ("of no version", Code::IdempotencyStoreVersion, &|path| foreign(path, "PRAGMA user_version = 0")),
+    ];
+    for (what, code, bend) in damage {
+        let world = sqlite();
+        closed_store(&world);
+        bend(&world.path());
+        let before = bytes_below(world.path().parent().expect("a parent"));
+        for _ in 0..2 {
+            let host = Host::system();
+            let error = world.open(&host).map(drop).expect_err(what);
+            assert_eq!(error.code(), *code, "{what}: {error}");
+            assert_eq!(error.file(), Some(&*world.path()), "{what}");
+            assert!(error.message().contains("idempotency.db") && !error.remedy().is_empty(), "{what}");
+        }
+        assert_eq!(bytes_below(world.path().parent().expect("a parent")), before, "{what}");
+    }
+}
+
+#[test]
+fn ik_15_a_log_without_its_file_is_not_played_into_a_new_store() {
+    let world = sqlite();
+    let process = world.process(10);
+    std::mem::forget(created(process.begin()));
+    // As after a crash: the log was never moved into the file, and then the file was lost.
+    let log = world.path().with_file_name("idempotency.db-wal");
+    let bytes = std::fs::read(&log).expect("the log is there");
+    drop(process);
+    std::fs::write(&log, &bytes).expect("it can be put back");
+    std::fs::remove_file(world.path()).expect("it can be removed");
+    let error = world.open(&Host::system()).map(drop).expect_err("claims were lost");
+    assert_eq!(error.code(), Code::IdempotencyStoreCorrupt);
+    assert!(!world.path().exists());
+}
+
+#[test]
+fn ik_15_a_row_that_makes_no_sense_refuses_its_key_alone() {
+    for column in [
+        "state = 4",
+        "state = 1",
+        "token = x'00'",
+        "fingerprint = zeroblob(32)",
+        "resource = 'another'",
+        "resource = NULL",
+        "answer = x'00'",
+        "completed_ms = completed_ms + 1",
+        "window_ms = -9223372036854775808",
+        "expires_ms = 0",
+        "operation = 'another'",
+        "scope = '[]'",
+        "owner_pid = 1",
+        "check_value = check_value + 1",
+    ] {
+        let world = sqlite();
+        let process = world.process(10);
+        created(process.begin()).complete("r-1", b"ok").expect("it completes");
+        let other = || process.store.begin(OPERATION, SCOPE, "k-2", BODY).expect("other keys go on working");
+        drop(created(other()));
+        let database = Connection::open(world.path()).expect("SQLite opens it");
+        assert_eq!(database.execute(&format!("UPDATE claims SET {column}"), []).expect(column), 1);
+        let error = process.begin_with(BODY).expect_err(column);
+        assert_eq!(
+            (error.code(), error.reason()),
+            (Code::IdempotencyStoreCorrupt, Some("claim")),
+            "{column}"
+        );
+        assert_eq!(error.file(), Some(&*world.path()));
+        drop(created(other()));
+        world.pass(Duration::from_secs(40 * 86_400));
+        assert_eq!(
+            process.store.sweep().expect("it sweeps").removed,
+            0,
+            "{column}: unreadable is not expired"
+        );
+        assert_eq!(process.refused_with(BODY), Code::IdempotencyStoreCorrupt, "{column}");
+    }
+}
+
+#[test]
+fn ik_13_a_copied_store_gives_no_key_away() {
+    let world = sqlite();
+    let process = world.process(10);
+    let begin = process.store.begin(OPERATION, SCOPE, "order-4711-of-alice", BODY).expect("an answer");
+    created(begin).complete("r-1", b"").expect("it completes");
+    for (name, bytes) in bytes_below(world.path().parent().expect("a parent")) {
+        assert!(!bytes.windows(10).any(|window| window == b"order-4711"), "{name} holds the key");
+    }
+}
+
+#[test]
+fn ik_16_threads_of_one_process_share_a_store_or_have_their_own() {
+    let world = sqlite();
+    let shared = world.process(10);
+    let own: Vec<_> = (11..15).map(|pid| world.process(pid)).collect();
+    let barrier = std::sync::Barrier::new(8);
+    let mut said = std::thread::scope(|scope| {
+        let racing: Vec<_> = (0..8)
+            .map(|number: usize| {
+                let (barrier, process) = (&barrier, if number < 4 { &shared } else { &own[number - 4] });
+                scope.spawn(move || {
+                    barrier.wait();
+                    let begin = process.begin();
+                    let said = word(&begin);
+                    std::mem::forget(begin);
+                    said
+                })
+            })
+            .collect();
+        racing.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    said.sort();
+    assert_eq!(said[0], "create:fresh");
+    assert!(said[1..].iter().all(|word| word == "in_progress:fresh"), "{said:?}");
+}
+
+#[test]
+fn ik_17_every_look_up_is_by_index() {
+    let world = sqlite();
+    closed_store(&world);
+    let database = Connection::open(world.path()).expect("SQLite opens it");
+    let plan = |query: &str| -> String {
+        let mut explain = database.prepare(&format!("EXPLAIN QUERY PLAN {query}")).expect("it parses");
+        let steps = explain.query_map([], |row| row.get::<_, String>(3)).expect("it runs");
+        steps.map(|step| step.expect("a step")).collect::<Vec<_>>().join("; ")
+    };
+    let by_name = plan("SELECT * FROM claims WHERE name = x'00'");
+    assert!(by_name.contains("USING INDEX sqlite_autoindex_claims_1"), "{by_name}");
+    let by_expiry = plan(
+        "SELECT * FROM claims WHERE expires_ms IS NOT NULL AND (expires_ms, id) > (0, 0) AND expires_ms <= 9 \
+         ORDER BY expires_ms, id",
+    );
+    assert!(
+        by_expiry.contains("USING INDEX claims_by_expiry") && !by_expiry.contains("TEMP B-TREE"),
+        "{by_expiry}"
+    );
+}
+
+#[test]
+fn ik_19_a_busy_store_is_waited_for_and_then_refused() {
+    let world = sqlite();
+    let process = world.process(10);
+    let writer = Connection::open(world.path()).expect("SQLite opens it");
+    writer.execute_batch("BEGIN IMMEDIATE").expect("it locks");
+    let fingerprint = Fingerprint::of(BODY);
+    let ask = |deadline| Ask {
+        operation: OPERATION,
+        scope: SCOPE,
+        key: KEY,
+        fingerprint,
+        deadline: Some(deadline),
+    };
+    let began = Instant::now();
+    let error = process.store.ask(&ask(Duration::from_millis(50))).expect_err("it is busy");
+    assert_eq!(error.code(), Code::IdempotencyBusy);
+    assert!(began.elapsed() >= Duration::from_millis(50));
+    assert_eq!(process.inspect(), None, "nothing was made, and readers wait for nobody");
+    process.store.capability().expect("a busy store is available");
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| process.store.ask(&ask(Duration::from_secs(20))).map(|begin| word(&begin)));
+        std::thread::sleep(Duration::from_millis(30));
+        writer.execute_batch("ROLLBACK").expect("it unlocks");
+        assert_eq!(waiting.join().expect("no panic").expect("its turn came"), "create:fresh");
+    });
+}
+
+/// What a forked child does, and the status with which it left.
+fn in_child(act: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child uses what it inherited through the library, which is what is shown here, and leaves by `_exit`.
+    unsafe {
+        match libc::fork() {
+            0 => {
+                let did = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).unwrap_or(false);
+                libc::_exit(i32::from(!did));
+            }
+            child => {
+                let mut status = 0;
+                assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+                libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+            }
+        }
+    }
+}
+
+#[test]
+fn ik_19_a_store_does_not_cross_a_fork_and_a_fresh_one_works() {
+    let world = sqlite();
+    let process = world.process(10);
+    let mut held = created(process.begin());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let busy = world.process(11);
+        let is_over = &is_over;
+        // Forks find another thread at work in the store.
+        scope.spawn(move || {
+            let mut number = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                number += 1;
+                let key = format!("busy-{number}");
+                drop(created(busy.store.begin(OPERATION, SCOPE, &key, BODY).expect("an answer")));
+            }
+        });
+        for round in 0..20 {
+            let refused = in_child(|| {
+                let error = process.begin_with(BODY).expect_err("it is the parent's");
+                error.code() == Code::IdempotencyForked
+                    && error.reason() == Some("forked")
+                    && error.kind() == gallivant_core::Kind::Input
+            });
+            assert!(refused, "round {round}");
+            let works = in_child(|| {
+                let fresh = world.process(12);
+                let is_running = word(&fresh.begin()) == "in_progress:fresh";
+                let key = format!("child-{round}");
+                let mut own = created(fresh.store.begin(OPERATION, SCOPE, &key, BODY).expect("an answer"));
+                own.complete("r-child", b"").is_ok() && is_running
+            });
+            assert!(works, "round {round}");
+            let key = format!("child-{round}");
+            let claim = replayed(process.store.begin(OPERATION, SCOPE, &key, BODY).expect("an answer"));
+            assert_eq!(claim.resource(), "r-child");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    held.complete("r-1", b"").expect("the children's copies released nothing");
+}
+
+/// Commits what it was asked to and says that the disk failed.
+#[derive(Debug)]
+struct LyingDisk {
+    claims: Arc<MemoryClaims>,
+    lies: AtomicBool,
+}
+
+impl ClaimStore for LyingDisk {
+    fn read(&self, name: &ClaimName, patience: &mut Patience) -> Result<Option<ClaimRecord>> {
+        self.claims.read(name, patience)
+    }
+
+    fn change(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        decide: &mut dyn FnMut(Option<ClaimRecord>) -> Change,
+    ) -> Result<()> {
+        self.claims.change(name, patience, decide)?;
+        if self.lies.swap(false, Ordering::Relaxed) {
+            let error = Error::new(Code::IdempotencyStoreUnavailable, "the sync failed");
+            return Err(error.with_reason("commit"));
+        }
+        Ok(())
+    }
+
+    fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept> {
+        self.claims.sweep(wall_ms, patience)
+    }
+
+    fn check(&self, patience: &mut Patience) -> Result<()> {
+        self.claims.check(patience)
+    }
+
+    fn announce(&self) {}
+
+    fn notifier(&self, _clock: &Arc<dyn Clock>) -> Option<Box<dyn Notifier>> {
+        None
+    }
+}
+
+#[test]
+fn ik_10_a_completion_of_unknown_fate_finds_its_own_when_it_is_repeated() {
+    let engine = Arc::new(LyingDisk { claims: MemoryClaims::new(), lies: AtomicBool::new(false) });
+    let host = Host::system();
+    let store = IdempotencyStore::with_engine(Arc::clone(&engine) as _, &StoreOptions::default(), &host);
+    let process = Process { pid: 0, host, store: store.expect("it opens") };
+    let mut held = created(process.begin());
+    engine.lies.store(true, Ordering::Relaxed);
+    assert_eq!(held.complete("r-1", b"1").expect_err("the disk failed").reason(), Some("commit"));
+    // Not a loss: undoing the thing would undo what every repeat is told of.
+    held.complete("r-1", b"1").expect("it finds its own");
+    assert_eq!(replayed(process.begin()).resource(), "r-1");
+    let lost = held.complete("r-1", b"1").expect_err("it was told so");
+    assert_eq!((lost.code(), lost.resource()), (Code::IdempotencyClaimLost, Some("r-1")));
+}
