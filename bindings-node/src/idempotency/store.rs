@@ -82,7 +82,7 @@ impl NativeStore {
         wait: &NativeWait,
     ) -> Promised<NativeStore> {
         let host = host.host.clone();
-        promise(wait, Patience::Slices, move || open(&path, &set, &host))
+        promise(wait, Patience::SlicesWithin, move || open(&path, &set, &host))
     }
 
     /// The same on the calling thread.
