@@ -71,7 +71,7 @@ export async function serverFor(t, listener) {
 export async function send(url, key, body = '{"name":"a"}', { method = 'POST', headers = {}, signal } = {}) {
   const keyed = key === null ? {} : { 'idempotency-key': key }
   const sent = { 'content-type': 'application/json', ...keyed, ...headers }
-  const response = await fetch(url, { method, body, headers: sent, signal })
+  const response = await fetch(url, { method, body: method === 'GET' ? null : body, headers: sent, signal })
   const text = await response.text()
   const replayed = response.headers.get('idempotent-replayed')
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
