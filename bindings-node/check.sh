@@ -58,6 +58,7 @@ say "the installed package runs from ESM and from CommonJS"
 # The frameworks that people use, with the package as it was packed.
 npm install --silent express4@npm:express@4 express5@npm:express@5 fastify@5
 cp "$package"/test-frameworks/frameworks.test.mjs .
+cat "$root"/docs/guides/idempotency*.md >guide.md
 node --test --test-reporter=spec frameworks.test.mjs
 say "creates with a key work in Express 4, Express 5 and Fastify"
 

@@ -4,9 +4,11 @@
  */
 
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -184,3 +186,39 @@ for (const framework of Object.keys(frameworks)) {
     assert.equal(made.length, 16)
   })
 }
+
+/** The programs of the guide, beside this file, that are in a framework, each with the name that it is installed by. */
+function guide() {
+  const text = readFileSync(new URL('guide.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, block]) => block)
+  return Object.keys(frameworks).map((installed) => {
+    const name = installed.replace(/\d$/, '')
+    const [block, ...others] = blocks.filter((one) => one.includes(`from '${name}'`))
+    assert.deepEqual([typeof block, others], ['string', []], name)
+    return [installed, block.replace(`from '${name}'`, `from '${installed}'`)]
+  })
+}
+
+test('ik_01_the_guide_s_servers_make_one_thing_for_many_clients', { timeout: 60_000 }, async (t) => {
+  for (const [installed, block] of guide()) {
+    const directory = mkdtempSync(join(tmpdir(), 'gallivant-'))
+    const probe = createServer().listen(0, '127.0.0.1')
+    await once(probe, 'listening')
+    const { port } = probe.address()
+    probe.close()
+    await once(probe, 'close')
+    const program = block.replaceAll("'/srv/", `'${directory}/`)
+    const env = { ...process.env, PORT: String(port) }
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], { env, stdio: 'inherit' })
+    t.after(() => {
+      child.kill('SIGKILL')
+      rmSync(directory, { recursive: true })
+    })
+    // Express listens on every address, Fastify on `localhost`.
+    const headers = { 'content-type': 'application/json', 'x-user': 'u-1', 'idempotency-key': 'k' }
+    const send = () => fetch(`http://localhost:${port}/org/things`, { method: 'POST', body: '{"name":"a"}', headers })
+    await until(() => send().then(() => true, () => false))
+    const answers = await Promise.all(Array.from({ length: 16 }, async () => (await send()).text()))
+    assert.deepEqual([...new Set(answers)], ['{"id":"thing-1","name":"a"}'], installed)
+  }
+})
