@@ -7,8 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gallivant_core::harness_state::{Change, Watch, WatchOptions, WatchProbe};
 use gallivant_core::Result;
+use gallivant_core::harness_state::{Change, Watch, WatchOptions, WatchProbe};
 use napi::bindgen_prelude::{BigInt, Unknown};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status, sys};
