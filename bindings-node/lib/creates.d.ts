@@ -208,7 +208,8 @@ export interface Ticket {
   /**
    * Waits until the create ends: a {@link FinishedClaim} when it finished, a {@link Reservation} when it was released or
    * its owner is gone, an {@link UnknownClaim} when its owner is gone after the mark. However many wait, they hold one
-   * thread for each store, and no worker of libuv's pool. The ticket stays good.
+   * thread for each store, and no worker of libuv's pool. The death of an owner is noticed within a quarter of a second,
+   * any other end at once where the system tells of it. The ticket stays good.
    *
    * Throws `IDEMPOTENCY_IN_PROGRESS` when it still runs at the deadline, the signal's reason, and as {@link look}.
    */

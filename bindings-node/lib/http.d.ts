@@ -5,6 +5,8 @@
  * - Express: `app.post('/things', authenticate, handler, express.json(), make)`, in front of what parses the body.
  * - Fastify: `fastify.post('/things', { onRequest: [authenticate, handler] }, make)`.
  *
+ * For HTTP/1.1; HTTP/2's compatibility requests do not say when they are whole.
+ *
  * Put it behind what authenticates and what compresses answers, and in front of whatever reads the body. A request without
  * a key, or with a method that makes nothing, passes untouched.
  *
@@ -101,8 +103,11 @@ export interface IdempotentOptions<Request = any> {
    * made, null while there is nothing.
    */
   lost?: ((request: Request, own: string, winner: string | null) => unknown) | null | undefined
-  /** Is told of each error that the client is not told: of the store, and of what could not be said to it. */
-  onError?: ((error: GallivantError, request: Request) => void) | null | undefined
+  /**
+   * Is told of each error that the client is not told: of the store, of what could not be said to it, and of these
+   * functions where they throw after the application has answered; the client is then answered 500 `idempotency_unknown`.
+   */
+  onError?: ((error: GallivantError | Error, request: Request) => void) | null | undefined
 }
 
 /** What the application finds as `request.idempotency`. Of a request without a key, every call does nothing. */

@@ -47,7 +47,7 @@ function checked(given) {
   }
   args.only('options', options, Object.keys(known))
   const set = Object.fromEntries(Object.entries(known).map(([name, usual]) => [name, options[name] ?? usual]))
-  if (typeof set.store?.begin !== 'function') throw args.wrong('store', 'not an IdempotencyStore')
+  if (typeof set.store?.begin !== 'function' || set.store.options === undefined) throw args.wrong('store', 'not an IdempotencyStore')
   if (typeof set.operation !== 'function') args.text('operation', set.operation)
   // No default: a scope that leaves out the parent in the path or the acting principal would show one owner's answers to
   // another.
@@ -124,6 +124,7 @@ async function serve(set, call, next) {
 function clientOf(res) {
   const gone = new AbortController()
   const onClose = () => gone.abort(new Gone())
+  if (res.destroyed) onClose()
   res.once('close', onClose)
   return { signal: gone.signal, forget: () => res.removeListener('close', onClose) }
 }
@@ -139,7 +140,8 @@ async function decide(set, call, key, signal) {
       given.rawBody ??= body
       return new Creating(key, begin)
     }
-    return begin.kind === 'replay' ? replay(set, given, begin) : problem(409, 'idempotency_unknown', set)
+    if (begin.kind === 'replay') return await replay(set, given, begin)
+    return problem(409, 'idempotency_unknown', { retryAfterS: set.retryAfterS })
   } catch (error) {
     if (error instanceof TooLarge) return problem(413, 'content_too_large', { close: true })
     return refusalOf(set, call, error)
@@ -193,14 +195,15 @@ async function foundOf(set, given, resource) {
 function refusalOf(set, { given }, error) {
   const { code } = error
   const isOurs = error instanceof GallivantError
+  const later = { retryAfterS: set.retryAfterS }
   const word = isOurs ? code.toLowerCase() : ''
   if (['idempotency_key_invalid', 'idempotency_scope_invalid'].includes(word)) return problem(400, word)
   if (word === 'idempotency_key_reused') return problem(set.reusedStatus, word)
-  if (word === 'idempotency_in_progress') return problem(409, word, set)
+  if (word === 'idempotency_in_progress') return problem(409, word, later)
   if (word === 'idempotency_claim_lost') return problem(409, word, { resource: error.resource })
   if (/^idempotency_(busy|forked|store_)/.test(word)) {
     set.onError?.(error, given)
-    return problem(503, word, set)
+    return problem(503, word, later)
   }
   throw error
 }
@@ -226,7 +229,13 @@ function create(set, call, creating, next) {
     clearInterval(alive)
     clearTimeout(abandoning)
     res.removeListener('close', onClose)
-    return said(set, call, creating, answer, limit)
+    return said(set, call, creating, answer, limit).catch(async (error) => {
+      // Made, perhaps, and not to be said what: the key is given to nobody before that is settled.
+      await creating.effectStarting().catch(() => {})
+      await creating.abandon().catch(() => {})
+      set.onError?.(error, given)
+      return problem(500, 'idempotency_unknown')
+    })
   } })
   // What the application throws by itself goes where it would have gone without this handler, and nothing is held.
   const failed = async (error) => {
@@ -257,16 +266,7 @@ async function said(set, call, creating, answer, limit) {
     })
     return null
   }
-  let resource
-  try {
-    resource = creating.resource ?? (await named(set, given, answer)) ?? UNNAMED
-  } catch (error) {
-    // Made, and not to be said what: the key is given to nobody before that is settled.
-    await creating.effectStarting().catch(() => {})
-    await reservation.abandon()
-    set.onError?.(error, given)
-    return problem(500, 'idempotency_unknown')
-  }
+  const resource = creating.resource ?? (await named(set, given, answer)) ?? UNNAMED
   const complete = () => {
     const saved = answer.body === null ? null : encode(answer, set.savedHeaders)
     const fits = saved !== null && saved.length <= limit
@@ -283,7 +283,7 @@ async function said(set, call, creating, answer, limit) {
     // Made, and not said. Marked, the key is at least not given to another, whatever becomes of this process.
     await creating.effectStarting().catch(() => {})
     insist(set, given, reservation, complete, error)
-    return problem(503, error.code.toLowerCase(), set)
+    return problem(503, error.code.toLowerCase(), { retryAfterS: set.retryAfterS })
   }
 }
 

@@ -52,7 +52,7 @@ function decode(saved) {
  */
 function problem(status, word, { retryAfterS, resource, close } = {}) {
   const told = { type: 'about:blank', title: TITLES[word] ?? 'keyed requests are not available now', status, code: word }
-  if (resource !== undefined && resource !== null && typeof resource !== 'function') told.resource = resource
+  if (resource !== undefined && resource !== null) told.resource = resource
   const headers = [['content-type', 'application/problem+json'], ['cache-control', 'no-store']]
   if (retryAfterS !== undefined) headers.push(['retry-after', String(retryAfterS)])
   if (close) headers.push(['connection', 'close'])

@@ -211,7 +211,7 @@ test('ik_06_a_repeat_waits_for_so_long_and_is_then_told_to_come_back', async (t)
   const { store, url } = await thingsFor(t, { waitMs: 50, retryAfterS: 7 })
   const held = await reserved(store, 'k', '{"name":"a"}')
   const { status, json, headers } = await send(url, 'k')
-  assert.deepEqual([status, json.code, headers.get('retry-after')], [409, 'idempotency_in_progress', '7'])
+  assert.deepEqual([status, json.code, json.resource, headers.get('retry-after')], [409, 'idempotency_in_progress', undefined, '7'])
   await held.complete('r', 'of another kind')
   const found = await send(url, 'k')
   assert.deepEqual([found.status, found.json, found.replayed], [200, { resource: 'r' }, 'true'])
@@ -309,6 +309,41 @@ test('ik_10_who_was_taken_over_meanwhile_is_told_and_undoes_its_own', async (t) 
   assert.deepEqual([headers.get('location'), headers.get('etag')], [null, null])
   assert.deepEqual(lost, [['/own', 'r-winner']])
   assert.equal((await send(url, 'marks')).status, 409)
+})
+
+test('ik_09_a_create_that_takes_long_gives_signs_of_life', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const machines = ['one', 'two'].map((machine) => new TestHost({ wallMs: 1_800_000_000_000n, machine }))
+  const store = await storeFor(t, { host: machines[0].host })
+  const other = await storeFor(t, { host: machines[1].host }, store.path)
+  let signs = 0
+  const { url } = await thingsFor(t, { store }, async (req, res) => {
+    const { reservation } = req.idempotency
+    const keepAlive = reservation.keepAlive.bind(reservation)
+    reservation.keepAlive = async () => {
+      await keepAlive()
+      signs += 1
+    }
+    machines[0].advanceMs(100_000)
+    t.mock.timers.tick(30_000)
+    await until(() => signs === 1)
+    machines[1].advanceMs(219_999)
+    assert.equal((await other.begin(...NAME, 'k', '{"name":"a"}')).kind, 'in_progress')
+    res.writeHead(201).end()
+  })
+  assert.equal((await send(url, 'k')).status, 201)
+  t.mock.timers.tick(60_000)
+  await pause(20)
+  assert.equal(signs, 1, 'none after the answer')
+})
+
+test('a_function_of_the_program_that_throws_after_the_answer_leaves_the_key_unknown', async (t) => {
+  for (const name of ['resource', 'isCompleted']) {
+    const { store, url, errors } = await thingsFor(t, { [name]: () => { throw new Error(name) } })
+    const { status, json } = await send(url, 'k')
+    assert.deepEqual([status, json.code, errors.map(({ message }) => message)], [500, 'idempotency_unknown', [name]])
+    assert.equal((await store.begin(...NAME, 'k', '{"name":"a"}')).kind, 'unknown')
+  }
 })
 
 test('what_could_not_be_said_is_said_later_and_the_key_is_held_until_then', async (t) => {
