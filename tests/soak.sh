@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
 # invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, four languages that
-# contend for a damaged seat, and at the end every parser's fuzzing.
+# contend for a damaged seat, a thousand interleavings of idempotent creates, and at the end every parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}
@@ -20,6 +20,7 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     GALLIVANT_KILLS=$kills "${tests[@]}" --test races -- --nocapture
     GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py
     GALLIVANT_CONTENTION_SECONDS=60 python3 tests/interop/test_contention.py
+    GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_INTERLEAVINGS=250 python3 tests/interop/test_idempotency.py
     seed=$((seed + 1))
     rounds=$((rounds + 1))
 done

@@ -147,6 +147,6 @@ function beginWait(host, set, atMostMs) {
 }
 
 module.exports = {
-  beginWait, bytes, callOptions, host, object, only, openOptions, optionalText, optionalUnsigned, path, pid, signal, text,
-  texts, unsigned, wrong,
+  beginWait, bytes, callOptions, flag, host, object, only, openOptions, optionalText, optionalUnsigned, path, pid, signal,
+  text, texts, unsigned, wrong,
 }

@@ -13,6 +13,7 @@
 //! - [`harness_state`]: the first domain. A watch has a thread, which is joined when it is closed, and at the latest when
 //!   its environment ends;
 //! - [`idempotency`]: idempotent creates. A store has such a thread while somebody waits for a create of another;
+//! - [`redaction`]: secrets out of texts and streams, on the thread that calls;
 //! - [`testing`]: a machine that a test controls.
 //!
 //! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.
@@ -30,6 +31,7 @@ mod host;
 mod idempotency;
 mod job;
 mod options;
+mod redaction;
 mod slot;
 mod testing;
 mod waiting;

@@ -46,10 +46,8 @@
 //! ```
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
-//! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`] and
-//! [`execution`].
-//! the disk), [`json`], [`storage`] know nothing of the domains; [`harness_state`] and
-//! [`idempotency`] are the domains.
+//! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
+//! [`redaction`], [`journal`], [`execution`] and [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod clock;
@@ -59,9 +57,11 @@ pub mod execution;
 pub mod harness_state;
 pub mod host;
 pub mod idempotency;
+pub mod journal;
 pub mod json;
 pub mod process;
 pub mod random;
+pub mod redaction;
 pub mod storage;
 pub mod testing;
 
@@ -70,3 +70,8 @@ pub use host::Host;
 
 /// The version of the library, which is that of all its packages.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Compiles the guide's blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/rust.md")]
+pub struct GuideOfRust;

@@ -17,6 +17,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testing", &["error", "clock", "random", "process", "storage", "host"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
+    ("redaction", &["error", "json"]),
+    ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
         "execution",
         &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],

@@ -12,6 +12,12 @@ mod support;
 
 mod cases;
 mod execution_cursor;
+mod execution_journal;
+mod execution_journal_damage;
+mod execution_journal_recovery;
+mod execution_redaction;
+mod execution_redaction_cases;
+mod execution_redaction_properties;
 mod harness_adapters;
 mod harness_settings;
 mod harness_state_claims;

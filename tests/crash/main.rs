@@ -5,5 +5,10 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test plants and reads files itself")]
 
+#[path = "../support/run.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod run;
+
 mod harness_state;
 mod idempotency;
+mod journal;

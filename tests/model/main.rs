@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at its environment itself")]
 
+mod idempotency;
 mod machine;
 mod meaning;
 mod operation;
@@ -63,6 +64,43 @@ fn every_answer_every_byte_and_every_reading_is_what_the_model_says() {
         assert_everything_was_reached(&seen);
     }
     println!("model: seeds {first} to {last}, {STEPS} steps each, no difference");
+}
+
+#[test]
+fn iki_1_iki_2_iki_3_every_answer_about_a_key_is_what_the_model_says() {
+    let first = number("GALLIVANT_SEED").unwrap_or(1);
+    let sequences = number("GALLIVANT_SEQUENCES").unwrap_or(300);
+    let mut seen = idempotency::run_all(first..first + sequences, 300, false);
+    // On disk a step costs a sync.
+    seen.extend(idempotency::run_all(first..first + sequences.div_ceil(100), 150, true));
+    println!("idempotency: seeds {first} to {}, no difference, answers {seen:?}", first + sequences - 1);
+    if sequences >= 100 {
+        let answers = [
+            "create:fresh",
+            "create:waited",
+            "create:taken-over",
+            "create:expired",
+            "create:recreated",
+            "create:settled",
+            "replay:replayed",
+            "replay:waited",
+            "replay:settled",
+            "in_progress:fresh",
+            "in_progress:waited",
+            "unknown:fresh",
+            "unknown:waited",
+            "IDEMPOTENCY_KEY_REUSED",
+            "complete",
+            "release",
+            "mark",
+            "refresh",
+            "dropped",
+            "killed",
+            "swept",
+        ];
+        let missing: Vec<_> = answers.into_iter().filter(|answer| !seen.contains(*answer)).collect();
+        assert!(missing.is_empty(), "not reached: {missing:?}");
+    }
 }
 
 /// A sequence that never gets anywhere shows nothing.

@@ -165,7 +165,7 @@ impl Dice {
     pub(crate) fn sequence(&self, length: usize) -> Vec<Operation> {
         let mut operations = Vec::with_capacity(length);
         while operations.len() < length {
-            match self.roll(45) {
+            match self.below(45) {
                 0 => operations.extend(self.life()),
                 1 | 2 => operations.extend(self.again()),
                 3 => operations.extend(self.virgin()),
@@ -228,7 +228,7 @@ impl Dice {
             let said = Said { exit: Some(exit), ..Said::of("active") };
             Operation::Observe { who, said, unless_ended: self.one_in(2) }
         };
-        let (meanwhile, who) = match self.roll(9) {
+        let (meanwhile, who) = match self.below(9) {
             0 => (Operation::Claim { wrapperless_token: false, opened }, 2),
             1 => (Operation::PlantFloor(PlantedFloor::Above(1)), 1),
             2 => (Operation::PlantFloor(PlantedFloor::Nothing), 1),
@@ -261,30 +261,30 @@ impl Dice {
         ]
     }
 
-    fn roll(&self, sides: u64) -> u64 {
+    pub(crate) fn below(&self, sides: u64) -> u64 {
         self.0.next_u64() % sides
     }
 
     fn of<T: Copy>(&self, choices: &[T]) -> T {
-        choices[usize::try_from(self.roll(choices.len() as u64)).expect("small")]
+        choices[usize::try_from(self.below(choices.len() as u64)).expect("small")]
     }
 
     fn one_in(&self, sides: u64) -> bool {
-        self.roll(sides) == 0
+        self.below(sides) == 0
     }
 
     fn who(&self) -> usize {
         // Newer writers speak more often: most of the others are superseded.
-        usize::try_from(self.roll(8).min(self.roll(8))).expect("small")
+        usize::try_from(self.below(8).min(self.below(8))).expect("small")
     }
 
     fn between(&self, least: i64, most: i64) -> i64 {
         let span = u64::try_from(most - least).expect("in order") + 1;
-        least + i64::try_from(self.roll(span)).expect("small")
+        least + i64::try_from(self.below(span)).expect("small")
     }
 
     fn operation(&self) -> Operation {
-        match self.roll(100) {
+        match self.below(100) {
             0..=13 => Operation::Advance(self.time()),
             14..=16 => Operation::Sleep(self.of(&[1_000, 600_000, 900_000, 28_800_000])),
             17..=19 => Operation::StepWall(self.of(&[-7_200_000, -61_000, -1_000, 1_000, 61_000, 7_200_000])),
@@ -315,7 +315,7 @@ impl Dice {
     /// What writers do.
     fn deed(&self) -> Operation {
         let who = self.who();
-        match self.roll(20) {
+        match self.below(20) {
             0..=6 => Operation::Observe { who, said: self.said(), unless_ended: self.one_in(3) },
             7 => Operation::Ended { who, exit: self.of(&[None, Some("exit 0"), Some("signal 9")]) },
             8..=10 => Operation::Heartbeat(who),
@@ -334,7 +334,7 @@ impl Dice {
     fn time(&self) -> u64 {
         let length =
             self.of(&[0, 1, 19, 21, 1_000, 59_999, 60_001, 299_999, 300_000, 600_000, 899_999, 900_000]);
-        if self.one_in(3) { self.roll(400_000) } else { length }
+        if self.one_in(3) { self.below(400_000) } else { length }
     }
 
     fn opened(&self) -> Opened {
@@ -347,7 +347,7 @@ impl Dice {
     }
 
     fn said(&self) -> Said {
-        let (blocked_on, ask) = match self.roll(12) {
+        let (blocked_on, ask) = match self.below(12) {
             0 => ("human", "permission"),
             1 => ("human", "question"),
             2 => ("human", "none"),
@@ -371,7 +371,7 @@ impl Dice {
     }
 
     fn event(&self) -> Event {
-        match self.roll(14) {
+        match self.below(14) {
             0 => Event::Start,
             1 => Event::IdleReminder,
             2 => Event::PermissionReminder,
@@ -387,16 +387,16 @@ impl Dice {
     }
 
     fn planted(&self) -> Planted {
-        match self.roll(9) {
+        match self.below(9) {
             0 => Planted::Nothing,
             1 | 2 => Planted::Bytes(self.of(&["", "{", "\0\0\0\0", "[]", "\u{feff}{}", "null\n"])),
             3 => Planted::Numbers {
-                seq: self.roll(9),
+                seq: self.below(9),
                 transitions: self.of(&[0, 7, u64::MAX]),
                 stamp_ahead_ms: self.between(-100_000, 100_000),
             },
             4 => Planted::OtherSchema { accepted: self.one_in(2) },
-            5 | 6 => Planted::Old(usize::try_from(1 + self.roll(6)).expect("small")),
+            5 | 6 => Planted::Old(usize::try_from(1 + self.below(6)).expect("small")),
             _ => Planted::Foreign(Foreign {
                 token: if self.one_in(2) {
                     Ok(self.who())
@@ -416,7 +416,7 @@ impl Dice {
     }
 
     fn planted_floor(&self) -> PlantedFloor {
-        match self.roll(5) {
+        match self.below(5) {
             0 => PlantedFloor::Nothing,
             1 => PlantedFloor::Text(self.of(&["", "x", "-1", "18446744073709551616", "1 2", "+", "0x3"])),
             2 => PlantedFloor::Text(self.of(&["+004\n", " 2 ", "0\n", "\u{2003}3\u{a0}", "5"])),

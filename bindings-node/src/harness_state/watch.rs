@@ -254,9 +254,11 @@ impl From<Change> for ChangeParts {
 
 fn watch_options(parts: &WatchParts) -> Result<WatchOptions> {
     let defaults = WatchOptions::default();
-    let length = |name, given: &Option<BigInt>, default| match given {
-        Some(given) => Ok(Duration::from_millis(unsigned(name, given)?)),
-        None => Ok(default),
+    let length = |name, given: &Option<BigInt>, default| -> Result<Duration> {
+        Ok(match given {
+            Some(given) => Duration::from_millis(unsigned(name, given)?),
+            None => default,
+        })
     };
     Ok(WatchOptions {
         poll_interval: length("pollIntervalMs", &parts.poll_interval_ms, defaults.poll_interval)?,

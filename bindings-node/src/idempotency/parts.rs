@@ -30,7 +30,9 @@ pub struct StoreOptionParts {
 pub(super) fn store_options(parts: &StoreOptionParts) -> Result<StoreOptions> {
     let defaults = StoreOptions::default();
     let number = |name, given: &Option<BigInt>| given.as_ref().map(|given| unsigned(name, given)).transpose();
-    let length = |name, given, default| Ok(number(name, given)?.map_or(default, Duration::from_millis));
+    let length = |name, given, default| -> Result<Duration> {
+        Ok(number(name, given)?.map_or(default, Duration::from_millis))
+    };
     let bytes = number("maxAnswerBytes", &parts.max_answer_bytes)?;
     Ok(StoreOptions {
         window: length("windowMs", &parts.window_ms, defaults.window)?,

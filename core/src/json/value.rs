@@ -240,7 +240,7 @@ impl Object {
     }
 
     /// Members of which the caller knows that no key is there twice.
-    pub(super) fn from_distinct(members: Vec<(String, Value)>) -> Self {
+    pub(crate) fn from_distinct(members: Vec<(String, Value)>) -> Self {
         Object { members }
     }
 
@@ -286,6 +286,15 @@ impl Object {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
+    }
+}
+
+impl IntoIterator for Object {
+    type Item = (String, Value);
+    type IntoIter = std::vec::IntoIter<(String, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.into_iter()
     }
 }
 

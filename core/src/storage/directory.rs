@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::data_file::{DataAccess, DataFile};
 use super::watch::{Notifier, PollingNotifier};
 use crate::clock::Clock;
 
@@ -164,6 +165,26 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// # Errors
     /// As the system says it.
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64>;
+
+    /// Opens a file that is read and written at offsets. Never blocks on a pipe or device.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`] where nothing is there and it is not to be created; a link or anything else that is
+    /// not a regular file is refused.
+    fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>>;
+
+    /// Opens a directory that stands in this one. A link is refused.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>>;
+
+    /// Creates a directory of mode 0700 in this one, whatever the umask. Its name is not durable before this directory
+    /// has been synced.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
+    fn make_directory(&self, name: &str) -> io::Result<()>;
 
     /// Puts `from` in the place of `to`, atomically for every reader.
     ///

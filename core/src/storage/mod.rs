@@ -2,6 +2,7 @@
 //!
 //! - `directory`: the traits, and what each method promises;
 //! - `os_directory`: the machine's file system behind them;
+//! - `data_file`: files that are read and written at offsets;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
 //! - `look`: whether what was read still stands, by `stat` alone;
 //! - `replace`: staging and publication in two durabilities;
@@ -9,6 +10,7 @@
 //! - `watch`, `os_watch`: being told of changes;
 //! - `fork`: what happens to lock descriptors in a forked child.
 
+mod data_file;
 mod directory;
 pub mod faulty_directory;
 mod file_lock;
@@ -21,6 +23,7 @@ mod os_watch;
 mod replace;
 mod watch;
 
+pub use data_file::{DataAccess, DataFile};
 pub use directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };

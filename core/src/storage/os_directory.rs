@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::data_file::{DataAccess, DataFile, OsDataFile};
 use super::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile,
 };
@@ -184,6 +185,49 @@ impl Directory for OsDirectory {
         }
         write_all(&fd, bytes)?;
         Ok(metadata_of(&fs::fstat(&fd)?).size)
+    }
+
+    fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>> {
+        let mode = if access == DataAccess::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        let flags = mode | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        loop {
+            match retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty())) {
+                Err(Errno::NOENT) if access == DataAccess::Create => {}
+                opened => {
+                    let fd = opened?;
+                    if metadata_of(&fs::fstat(&fd)?).file_type != FileType::Regular {
+                        return Err(io::Error::other("what stands there is not a regular file"));
+                    }
+                    return Ok(Box::new(OsDataFile::new(fd)));
+                }
+            }
+            let creating = flags | OFlags::CREATE | OFlags::EXCL;
+            match retry_on_intr(|| fs::openat(&self.fd, name, creating, PRIVATE)) {
+                Err(Errno::EXIST) => {}
+                created => {
+                    let fd = created?;
+                    grant_private_mode(&fd)?;
+                    return Ok(Box::new(OsDataFile::new(fd)));
+                }
+            }
+        }
+    }
+
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))?;
+        let identity = metadata_of(&fs::fstat(&fd)?).identity;
+        Ok(Arc::new(OsDirectory { fd, identity }))
+    }
+
+    fn make_directory(&self, name: &str) -> io::Result<()> {
+        fs::mkdirat(&self.fd, name, Mode::RWXU)?;
+        let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if Mode::from_raw_mode(stat.st_mode).contains(Mode::RWXU) {
+            return Ok(());
+        }
+        // A umask that takes the owner's bits away would leave a directory that nobody can use.
+        Ok(fs::chmodat(&self.fd, name, Mode::RWXU, AtFlags::empty())?)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -145,7 +145,8 @@ fn ik_15_what_is_no_store_is_answered_and_never_made_over() {
         let database = Connection::open(path).expect("SQLite makes it");
         database.execute_batch(statement).expect("SQLite does it");
     };
-    let damage: &[(&str, Code, &dyn Fn(&Path))] = &[
+    type Bend<'a> = &'a dyn Fn(&Path);
+    let damage: &[(&str, Code, Bend<'_>)] = &[
         ("empty", Code::IdempotencyStoreCorrupt, &|path| std::fs::write(path, b"").expect("written")),
         ("one byte", Code::IdempotencyStoreCorrupt, &|path| std::fs::write(path, b"S").expect("written")),
         ("garbage", Code::IdempotencyStoreCorrupt, &|path| {

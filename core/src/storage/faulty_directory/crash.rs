@@ -200,12 +200,18 @@ enum Tear {
 }
 
 fn expose(exposed: &mut BTreeMap<NodeId, Exposure>, image: &Image, entry: &Entry) {
-    let (Effect::Write { node, .. } | Effect::Truncate { node }) = &entry.effect else { return };
+    let (Effect::Write { node, .. } | Effect::Truncate { node, .. }) = &entry.effect else { return };
     let floor = image.content(*node).len() as u64;
     let exposure = exposed.entry(*node).or_insert(Exposure { floor, unsynced: Vec::new() });
-    let Effect::Write { offset, bytes, .. } = &entry.effect else {
-        *exposure = Exposure { floor: 0, unsynced: Vec::new() };
-        return;
+    let (offset, bytes) = match &entry.effect {
+        Effect::Write { offset, bytes, .. } => (offset, bytes),
+        Effect::Truncate { length, .. } => {
+            exposure.floor = exposure.floor.min(*length);
+            exposure.unsynced.iter_mut().for_each(|range| range.end = range.end.min(*length));
+            exposure.unsynced.retain(|range| !range.is_empty());
+            return;
+        }
+        _ => return,
     };
     let end = offset + bytes.len() as u64;
     exposure.unsynced = exposure

@@ -145,11 +145,11 @@ impl Disk {
         if lacking > 0 { Err(Errno::ENOSPC.into()) } else { Ok(()) }
     }
 
-    /// Empties a file.
-    pub(super) fn truncate(&mut self, node: NodeId, stamp: &Stamp) {
-        let length = self.live.content(node).len() as u64;
-        self.room = self.room.map(|room| room + length);
-        self.record(Effect::Truncate { node }, stamp);
+    /// Takes away what follows this length.
+    pub(super) fn truncate(&mut self, node: NodeId, length: u64, stamp: &Stamp) {
+        let freed = (self.live.content(node).len() as u64).saturating_sub(length);
+        self.room = self.room.map(|room| room + freed);
+        self.record(Effect::Truncate { node, length }, stamp);
     }
 
     /// Renames within a directory.

@@ -231,7 +231,7 @@ impl FaultyFileSystem {
     pub fn overwrite(&self, path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         self.planting(path.as_ref(), |disk, path, stamp| {
             let node = disk.live().resolve(ROOT, path, true)?;
-            disk.truncate(node, stamp);
+            disk.truncate(node, 0, stamp);
             disk.write(node, 0, bytes, stamp)
         })
     }

@@ -6,17 +6,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::data::open_data;
 use super::errno::Errno;
 use super::file_system::{FaultyFileSystem, MODE_OF_DIRECTORIES, split};
 use super::image::{Body, NodeId, Object, ROOT, index, text};
 use super::machine::Purpose;
 use super::operation::{OperationKind, Request};
 use super::process::{OpenDescriptor, View, is_simulated_crash};
+use crate::storage::data_file::{DataAccess, DataFile};
 use crate::storage::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
 
-const MODE_OF_FILES: u32 = 0o600;
+pub(super) const MODE_OF_FILES: u32 = 0o600;
+/// What [`Directory::make_directory`] creates.
+const MODE_OF_RUN_DIRECTORIES: u32 = 0o700;
+
+/// How a directory in another one is called in a trace.
+pub(super) fn below(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
+}
 
 impl FileSystem for FaultyFileSystem {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
@@ -183,6 +192,31 @@ impl Directory for FaultyDirectory {
         })
     }
 
+    fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>> {
+        open_data(self.view(), self.node(), &self.path, name, access)
+    }
+
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        let (opened, identity) =
+            self.view().perform(&self.request(OperationKind::Open, name), |context| {
+                let live = context.machine.disk.live();
+                let node = live.lookup(self.node(), name)?;
+                live.entries(node)?;
+                let identity = context.metadata(node)?.identity;
+                Ok((context.open(node, Purpose::Plain), identity))
+            })?;
+        let descriptor = self.view().own(opened);
+        Ok(Arc::new(FaultyDirectory { descriptor, path: below(&self.path, name), identity }))
+    }
+
+    fn make_directory(&self, name: &str) -> io::Result<()> {
+        self.view().perform(&self.request(OperationKind::MakeDirectory, name), |context| {
+            let body = Body::Directory(Default::default());
+            let disk = &mut context.machine.disk;
+            disk.create(self.node(), name, body, MODE_OF_RUN_DIRECTORIES, &context.stamp).map(drop)
+        })
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.view().perform(&self.request(OperationKind::Rename, from).and(to), |context| {
             context.machine.disk.rename(self.node(), from, to, &context.stamp)
@@ -340,7 +374,7 @@ impl LockFile for FaultyLockFile {
         self.descriptor.view().perform_writing(&request, bytes, |context, offset, part| {
             let disk = &mut context.machine.disk;
             if offset == 0 {
-                disk.truncate(self.descriptor.node(), &context.stamp);
+                disk.truncate(self.descriptor.node(), 0, &context.stamp);
             }
             disk.write(self.descriptor.node(), offset as u64, part, &context.stamp)
         })

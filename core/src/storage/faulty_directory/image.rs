@@ -47,8 +47,8 @@ pub(super) enum Effect {
     Names { directory: NodeId, set: Vec<(String, Option<NodeId>)> },
     /// Puts bytes at an offset; what lies between the present end and the offset becomes zeros.
     Write { node: NodeId, offset: u64, bytes: Arc<[u8]> },
-    /// Empties a file.
-    Truncate { node: NodeId },
+    /// Takes away what follows this length; a file that is shorter stays as it is.
+    Truncate { node: NodeId, length: u64 },
     /// Sets permission bits.
     Mode { node: NodeId, mode: u32 },
     /// Sets the time of the last change of the content.
@@ -67,7 +67,7 @@ impl Effect {
         match self {
             Effect::Names { directory, .. } => Object::NamesOf(*directory),
             Effect::Write { node, .. }
-            | Effect::Truncate { node }
+            | Effect::Truncate { node, .. }
             | Effect::Mode { node, .. }
             | Effect::Modified { node, .. } => Object::ContentOf(*node),
         }
@@ -125,7 +125,9 @@ impl Image {
                 }
                 content[offset..end].copy_from_slice(bytes);
             }),
-            Effect::Truncate { node } => self.change_content(*node, at_ns, Vec::clear),
+            Effect::Truncate { node, length } => {
+                self.change_content(*node, at_ns, |content| content.truncate(index(*length)));
+            }
             Effect::Mode { node, mode } => {
                 if let Some(node) = self.nodes.get_mut(node) {
                     node.mode = *mode;

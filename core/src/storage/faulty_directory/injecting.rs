@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use super::errno::Errno;
 use super::fault::{Action, Armed, Fault};
+use super::handles::below;
 use super::operation::{OperationKind, OperationRecord, Request};
 use crate::clock::Clock;
+use crate::storage::data_file::{DataAccess, DataFile};
 use crate::storage::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
@@ -328,6 +330,25 @@ impl Directory for InjectingDirectory {
         self.ledger.perform_writing(&request, bytes, |part| self.inner.append(name, part))
     }
 
+    fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>> {
+        let kind = if access == DataAccess::Read { OperationKind::LookData } else { OperationKind::OpenData };
+        let inner = self.ledger.perform(&self.request(kind, name), || self.inner.open_data(name, access))?;
+        let (directory, name) = (self.path.clone(), name.to_owned());
+        Ok(Box::new(InjectingDataFile { inner, directory, name, ledger: Arc::clone(&self.ledger) }))
+    }
+
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        let request = self.request(OperationKind::Open, name);
+        let inner = self.ledger.perform(&request, || self.inner.open_directory(name))?;
+        let (path, ledger) = (below(&self.path, name), Arc::clone(&self.ledger));
+        Ok(Arc::new(InjectingDirectory { inner, path, ledger }))
+    }
+
+    fn make_directory(&self, name: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::MakeDirectory, name);
+        self.ledger.perform(&request, || self.inner.make_directory(name))
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let request = self.request(OperationKind::Rename, from).and(to);
         self.ledger.perform(&request, || self.inner.rename(from, to))
@@ -412,6 +433,48 @@ impl NewFile for InjectingNewFile {
             Some(inner) => inner.into_open(),
             None => Err(io::ErrorKind::Interrupted.into()),
         })
+    }
+}
+
+#[derive(Debug)]
+struct InjectingDataFile {
+    inner: Box<dyn DataFile>,
+    directory: String,
+    name: String,
+    ledger: Arc<Ledger>,
+}
+
+impl InjectingDataFile {
+    fn request(&self, kind: OperationKind) -> Request<'_> {
+        Request::new(kind, &self.directory).named(&self.name)
+    }
+}
+
+impl DataFile for InjectingDataFile {
+    fn size(&self) -> io::Result<u64> {
+        self.ledger.perform(&self.request(OperationKind::Metadata), || self.inner.size())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        self.ledger.perform(&self.request(OperationKind::ReadAt), || self.inner.read_at(offset, into))
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let request = self.request(OperationKind::WriteAt).of_bytes(bytes.len());
+        let mut at = offset;
+        self.ledger.perform_writing(&request, bytes, |part| {
+            let written = self.inner.write_at(at, part);
+            at += part.len() as u64;
+            written
+        })
+    }
+
+    fn cut(&self, length: u64) -> io::Result<()> {
+        self.ledger.perform(&self.request(OperationKind::Cut), || self.inner.cut(length))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.ledger.perform(&self.request(OperationKind::Sync), || self.inner.sync())
     }
 }
 

@@ -11,9 +11,11 @@
 //! - `crash`: what a power loss may leave of them;
 //! - `machine`, `process`: who has what open and locked, and how an operation is made to fail;
 //! - `file_system`, `handles`: what a test holds, and what the code under test holds;
+//! - `data`: the data files among those handles;
 //! - `injecting`: the same faults over the machine's own file system.
 
 mod crash;
+mod data;
 mod disk;
 mod errno;
 mod fault;

@@ -41,8 +41,18 @@ kinds! {
     Create = "create",
     /// Writing into a new file.
     Write = "write",
-    /// Syncing a new file's content.
+    /// Syncing a file's content, be it new or a data file.
     Sync = "sync",
+    /// Opening a data file for writing, which is created where that was asked for.
+    OpenData = "open_data",
+    /// Opening a data file for reading.
+    LookData = "look_data",
+    /// Reading a data file at an offset.
+    ReadAt = "read_at",
+    /// Writing into a data file at an offset.
+    WriteAt = "write_at",
+    /// Cutting a data file.
+    Cut = "cut",
     /// Appending to a file, which is created where it is missing.
     Append = "append",
     /// Renaming.
@@ -83,6 +93,9 @@ impl OperationKind {
             | OperationKind::Create
             | OperationKind::Write
             | OperationKind::Sync
+            | OperationKind::OpenData
+            | OperationKind::WriteAt
+            | OperationKind::Cut
             | OperationKind::Append
             | OperationKind::Rename
             | OperationKind::Exchange
@@ -94,6 +107,8 @@ impl OperationKind {
             | OperationKind::Read
             | OperationKind::Metadata
             | OperationKind::Names
+            | OperationKind::LookData
+            | OperationKind::ReadAt
             | OperationKind::Watch
             | OperationKind::LookLock
             | OperationKind::TryLock
@@ -104,7 +119,13 @@ impl OperationKind {
     /// Whether it puts bytes into a file and so can stop half-way.
     #[must_use]
     pub const fn writes_bytes(self) -> bool {
-        matches!(self, OperationKind::Write | OperationKind::Append | OperationKind::SetLockContents)
+        matches!(
+            self,
+            OperationKind::Write
+                | OperationKind::WriteAt
+                | OperationKind::Append
+                | OperationKind::SetLockContents
+        )
     }
 
     /// Whether the machine's own directory repeats it when a signal interrupts it. The others hand `EINTR` on.
@@ -116,6 +137,11 @@ impl OperationKind {
             | OperationKind::Create
             | OperationKind::Write
             | OperationKind::Sync
+            | OperationKind::OpenData
+            | OperationKind::LookData
+            | OperationKind::ReadAt
+            | OperationKind::WriteAt
+            | OperationKind::Cut
             | OperationKind::Append
             | OperationKind::SyncDirectory
             | OperationKind::Watch

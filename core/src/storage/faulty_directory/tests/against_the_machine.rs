@@ -6,9 +6,9 @@ use super::super::{OperationKind, Point};
 use super::*;
 use crate::process::{ProcessTable, SystemProcessTable};
 use crate::random::{Random, SystemRandom};
-use crate::storage::OsFileSystem;
 use crate::storage::directory::{FileType, LockFile, Sharing};
 use crate::storage::faulty_directory::split_mix;
+use crate::storage::{DataAccess, OsFileSystem};
 
 const NAMES: [&str; 8] = ["a", "b", "c", "directory", "link", "dangling", "loop", "pipe"];
 
@@ -56,7 +56,7 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
     let (one, other) = (NAMES[pick(NAMES.len())], NAMES[pick(NAMES.len())]);
     let sharing = [Sharing::Exclusive, Sharing::Shared][pick(2)];
     let number = pick(8);
-    match pick(12) {
+    match pick(16) {
         0 => (format!("create {one}"), words(fill(directory, one, b"created", number % 2 == 0))),
         1 => (format!("append {one}"), words(directory.append(one, b"appended"))),
         2 | 3 => (format!("rename {one} {other}"), words(directory.rename(one, other))),
@@ -96,7 +96,23 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
             let done = set.and_then(|()| Ok((locks[at].contents(3)?, locks[at].try_lock(sharing)?)));
             (format!("use lock {at} {sharing:?}"), words(done))
         }
-        10 => {
+        10 | 11 => {
+            let access = [DataAccess::Read, DataAccess::Write, DataAccess::Create][number % 3];
+            (
+                format!("data {one} {access:?} {number}"),
+                words(use_data(directory, one, access, number as u64)),
+            )
+        }
+        12 | 13 => {
+            let made = if number < 2 { words(directory.make_directory(one)) } else { String::new() };
+            let mut opened = words(directory.open_directory(one).and_then(|below| below.names()));
+            // What a link is refused with when a directory is asked for differs from kernel to kernel.
+            if directory.metadata(one).is_ok_and(|found| found.file_type != FileType::Directory) {
+                opened = opened.starts_with("errno").to_string();
+            }
+            (format!("directory {one} {number}"), made + &opened)
+        }
+        14 => {
             let path = [".", "directory", one][number % 3];
             let mut listed = Vec::new();
             let known = directory.list(path, &mut |name, file_type| {
@@ -117,6 +133,26 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
             (format!("names, sync {:?}", directory.sync().is_ok()), words(names))
         }
     }
+}
+
+/// Writes, cuts and reads a data file at offsets.
+fn use_data(
+    directory: &dyn Directory,
+    name: &str,
+    access: DataAccess,
+    number: u64,
+) -> io::Result<(u64, Vec<u8>, Option<String>)> {
+    let file = directory.open_data(name, access)?;
+    let mut refused = None;
+    if access != DataAccess::Read {
+        file.write_at(number, b"data")?;
+        refused = file.cut(number * 2).err().map(|error| format!("{:?}", error.kind()));
+        file.sync()?;
+    }
+    let mut into = vec![0; 9];
+    let read = file.read_at(number / 2, &mut into)?;
+    into.truncate(read);
+    Ok((file.size()?, into, refused))
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod against_the_machine;
 mod crashes;
+mod data_files;
 mod faults;
 mod guarantees;
 mod semantics;

@@ -1,0 +1,68 @@
+//! How a journal refuses.
+
+use std::io;
+
+use super::checkpoint::VERSION;
+use crate::error::{Code, Error};
+
+/// Why a journal is not touched (EX-JRN-20, EX-JRN-21, EX-JRN-23).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The log is shorter than what was acknowledged of it.
+    Short { length: u64, acknowledged: u64 },
+    /// Bytes stand behind what was acknowledged that no pending batch explains.
+    UnknownBytes { from: u64, length: u64 },
+    /// There are records and no `journal.json`.
+    CheckpointMissing { length: u64 },
+    /// `journal.json` contradicts itself, or the log.
+    CheckpointInvalid(&'static str),
+    /// `journal.json` has a version of another package, in its own spelling.
+    Version(Option<String>),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let (reason, message) = match refusal {
+            Refusal::Short { length, acknowledged } => (
+                "short",
+                format!(
+                    "events.jsonl is shorter than its acknowledged length, bytes=`{length}` acknowledged=`{acknowledged}`"
+                ),
+            ),
+            Refusal::UnknownBytes { from, length } => (
+                "unknown-bytes",
+                format!("events.jsonl has bytes that nothing explains, from=`{from}` bytes=`{length}`"),
+            ),
+            Refusal::CheckpointMissing { length } => (
+                "checkpoint-missing",
+                format!("events.jsonl has records and no journal.json, bytes=`{length}`"),
+            ),
+            Refusal::CheckpointInvalid(why) => {
+                ("checkpoint-invalid", format!("journal.json makes no sense: {why}"))
+            }
+            Refusal::Version(found) => return unsupported(found.as_deref()),
+        };
+        Error::new(Code::ExecutionJournal, message).with_reason(reason)
+    }
+}
+
+/// EX-UPG-06, EX-UPG-07.
+fn unsupported(found: Option<&str>) -> Error {
+    let found = found.unwrap_or("none");
+    let message = format!("journal.json has an unsupported version, found=`{found}` supported=`{VERSION}`");
+    let remedy = format!(
+        "install the package that reads journal version {found} (this one reads {VERSION}), or restore the matching \
+         backup; a new dispatch is not a migration"
+    );
+    Error::new(Code::ExecutionVersion, message).with_reason("journal").with_remedy(remedy)
+}
+
+/// A file of the journal could not be read, written or synced.
+pub(super) fn io_error(what: &str, source: io::Error) -> Error {
+    Error::new(Code::ExecutionIo, what).with_source(source)
+}
+
+/// An argument that no journal can take.
+pub(super) fn input(message: impl Into<String>) -> Error {
+    Error::new(Code::ExecutionInput, message)
+}

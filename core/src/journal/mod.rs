@@ -1,0 +1,38 @@
+//! The journal of a run: what its provider or its process said, each event once, in an order that never changes.
+//!
+//! Files in a run's directory: `events.jsonl` (the log, one record a line), `journal.json` (how far it is acknowledged,
+//! and the one batch that may be pending), `event-keys/` (an index that can always be rebuilt). Every byte is described
+//! in `docs/format/journal.md`, every rule in `docs/spec/execution.md`, section EX-JRN.
+//!
+//! In reading order:
+//!
+//! - [`Owner`], [`Event`]: what is said, and whose it is;
+//! - `record`: a record's bytes, and what makes a line one;
+//! - `scan`: one pass over acknowledged bytes, in bounded memory;
+//! - `checkpoint`: `journal.json`;
+//! - `batch`: a page made into batches, as a pure function;
+//! - `recover`: what a crash left, judged by a pure function, and how it is put right;
+//! - [`Journal`], [`Append`]: the writer, and a page on its way step by step;
+//! - `replay_keys`: which events are in the journal;
+//! - [`check`]: what a journal is worth.
+
+mod append;
+mod batch;
+mod check;
+mod checkpoint;
+mod error;
+mod event;
+mod record;
+mod recover;
+mod replay_keys;
+mod scan;
+mod writer;
+
+pub use append::{Append, AppendPoint, Appended};
+pub use batch::{How, MAX_BATCH_BYTES, Placed};
+pub use check::{Checked, Gap, PendingBatch, check, check_with};
+pub use checkpoint::CHECKPOINT;
+pub use event::{Content, Event, GapReason, Key, Owner, Provenance, replay_key};
+pub use record::MAX_RECORD_BYTES;
+pub use scan::Position;
+pub use writer::{Journal, LOG, Recovered};

@@ -1,0 +1,412 @@
+//! The one pass: which stretches of a text are covered.
+//!
+//! An automaton over all needles (forms of secrets, anchors of patterns, the mark) takes each byte once, whatever the
+//! number of secrets. It reports every needle that ends at a byte. A secret's occurrence is covered if no mark overlaps
+//! it; an anchor starts one of the small machines of `patterns`, which then take each byte too, until none of them is
+//! at work.
+//!
+//! Positions are absolute: the number of bytes since the text began. The bytes themselves are the caller's, who hands
+//! in a piece and, before it, what it has kept of those before.
+
+use aho_corasick::automaton::{Automaton as _, StateID};
+use aho_corasick::nfa::{contiguous, noncontiguous};
+use aho_corasick::{Anchored, MatchKind, StartKind, dfa};
+
+use super::patterns::{ANCHORS, Anchor, Machines, Patterns};
+use super::{MARK, Secrets};
+use crate::error::{Code, Error, Result};
+
+/// A stretch of the text: from its first byte to behind its last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// The end of a text as far as it is known: a piece, and what was kept of the bytes before it.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'t> {
+    /// At least everything from [`Scan::horizon`] on and two bytes more, where there were any.
+    pub(super) before: &'t [u8],
+    pub(super) piece: &'t [u8],
+    /// The position of the piece's first byte.
+    pub(super) base: u64,
+}
+
+impl<'t> Seen<'t> {
+    /// Without the bytes of the piece from here on.
+    fn until(self, at: usize) -> Seen<'t> {
+        Seen { piece: &self.piece[..at], ..self }
+    }
+
+    /// The bytes before a position, the last one first.
+    fn back_from(self, position: u64) -> impl Iterator<Item = u8> {
+        let behind = (self.base + self.piece.len() as u64).saturating_sub(position);
+        self.before
+            .iter()
+            .chain(self.piece)
+            .rev()
+            .skip(usize::try_from(behind).unwrap_or(usize::MAX))
+            .copied()
+    }
+
+    /// How many bytes at the end are the beginning of a mark, all of it included. The mark has its bracket at its
+    /// beginning only, so the last bracket decides.
+    fn mark_progress(self) -> usize {
+        let mark = MARK.as_bytes();
+        let mut tail = [0; MARK.len()];
+        for (length, byte) in self.before.iter().chain(self.piece).rev().take(mark.len()).enumerate() {
+            let from = mark.len() - 1 - length;
+            tail[from] = *byte;
+            if *byte == mark[0] {
+                return if mark.starts_with(&tail[from..]) { length + 1 } else { 0 };
+            }
+        }
+        0
+    }
+}
+
+/// The most bytes of needles for which the automaton is a table with a row for every state; beyond, it is one of a
+/// sixth of the size that takes two to three times as long a byte. At 256 columns of four bytes this bounds the table
+/// at 16 MiB.
+const MOST_BYTES_OF_A_TABLE: usize = 16 * 1024;
+
+/// What is looked for, compiled.
+pub(super) struct Automaton {
+    engine: Engine,
+    needles: Vec<Needle>,
+    /// How long the needle's beginning is that a state stands for, by the state.
+    depths: Vec<(StateID, u32)>,
+    longest: usize,
+    patterns: Patterns,
+}
+
+enum Engine {
+    Table(dfa::DFA),
+    Compact(contiguous::NFA),
+}
+
+#[derive(Clone, Copy)]
+struct Needle {
+    length: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Secret,
+    Mark,
+    Anchor(Anchor),
+}
+
+impl Automaton {
+    pub(super) fn new(secrets: &Secrets, patterns: Patterns) -> Result<Self> {
+        let mut texts: Vec<&[u8]> = vec![MARK.as_bytes()];
+        let mut whats = vec![What::Mark];
+        for form in secrets.forms() {
+            texts.push(form);
+            whats.push(What::Secret);
+        }
+        if patterns == Patterns::Recognised {
+            for (text, anchor) in ANCHORS {
+                texts.push(text.as_bytes());
+                whats.push(What::Anchor(*anchor));
+            }
+        }
+        let engine = Engine::build(&texts).map_err(|_| too_much())?;
+        let depths = match &engine {
+            Engine::Table(table) => depths(table, &texts),
+            Engine::Compact(compact) => depths(compact, &texts),
+        };
+        let needle = |(text, what): (&&[u8], &What)| {
+            Ok(Needle { length: u32::try_from(text.len()).map_err(|_| too_much())?, what: *what })
+        };
+        let needles = texts.iter().zip(&whats).map(needle).collect::<Result<Vec<_>>>()?;
+        let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        Ok(Automaton { engine, needles, depths, longest, patterns })
+    }
+
+    /// The most bytes behind which the pass may have to wait before it knows what becomes of them.
+    pub(super) fn most_held_back(&self) -> usize {
+        // A secret whose end may be the beginning of a mark waits for the rest of that mark.
+        let secrets = self.longest - 1 + MARK.len() - 1;
+        if self.patterns == Patterns::Recognised { secrets.max(Machines::MOST_HELD_BACK) } else { secrets }
+    }
+
+    fn start(&self) -> StateID {
+        // Both engines are built with an unanchored start.
+        let start = match &self.engine {
+            Engine::Table(table) => table.start_state(Anchored::No),
+            Engine::Compact(compact) => compact.start_state(Anchored::No),
+        };
+        start.unwrap_or_default()
+    }
+
+    fn depth(&self, state: StateID) -> u64 {
+        self.depths.binary_search_by_key(&state, |(known, _)| *known).map_or(0, |at| self.depths[at].1.into())
+    }
+}
+
+fn too_much() -> Error {
+    Error::new(Code::ExecutionInput, "the secrets are too many or too long together").with_reason("secret")
+}
+
+impl Engine {
+    fn build(texts: &[&[u8]]) -> std::result::Result<Engine, aho_corasick::BuildError> {
+        // Without a prefilter: one that looks for the rare bytes of a needle would skip the beginning of an occurrence
+        // whose rare byte comes with the next piece of a stream.
+        let tree =
+            noncontiguous::Builder::new().match_kind(MatchKind::Standard).prefilter(false).build(texts)?;
+        if texts.iter().map(|text| text.len()).sum::<usize>() <= MOST_BYTES_OF_A_TABLE {
+            let table = dfa::Builder::new()
+                .start_kind(StartKind::Unanchored)
+                .prefilter(false)
+                .build_from_noncontiguous(&tree)?;
+            return Ok(Engine::Table(table));
+        }
+        Ok(Engine::Compact(contiguous::Builder::new().prefilter(false).build_from_noncontiguous(&tree)?))
+    }
+}
+
+/// For each state how many bytes before it may still become a part of an occurrence.
+///
+/// Behind the first n bytes of a needle that is n, since no needle's beginning is longer than what was read. Behind a
+/// whole needle that is no other's beginning it is what counts behind its longest end that is a beginning again.
+fn depths<A: aho_corasick::automaton::Automaton>(automaton: &A, texts: &[&[u8]]) -> Vec<(StateID, u32)> {
+    let start = automaton.start_state(Anchored::No).unwrap_or_default();
+    let walk =
+        |text: &[u8]| text.iter().fold(start, |state, byte| automaton.next_state(Anchored::No, state, *byte));
+    let mut depths = Vec::new();
+    for text in texts {
+        let mut state = start;
+        for (byte, depth) in text.iter().zip(1..) {
+            state = automaton.next_state(Anchored::No, state, *byte);
+            let goes_on = depth as usize != text.len();
+            depths.push((state, !goes_on, depth));
+        }
+    }
+    // Those that go on come first and stay.
+    depths.sort_unstable();
+    depths.dedup_by_key(|(state, ..)| *state);
+    let find =
+        |depths: &[(StateID, bool, u32)], state| depths.binary_search_by_key(&state, |(known, ..)| *known);
+    let mut by_length = texts.to_vec();
+    by_length.sort_unstable_by_key(|text| text.len());
+    for text in by_length {
+        let Ok(whole) = find(&depths, walk(text)) else { continue };
+        if depths[whole].1 {
+            let behind = find(&depths, walk(&text[1..])).map_or(0, |at| depths[at].2);
+            depths[whole].2 = behind;
+        }
+    }
+    depths.into_iter().map(|(state, _, depth)| (state, depth)).collect()
+}
+
+/// How far the pass has come, and what it has found that is not yet taken.
+#[derive(Clone, Debug)]
+pub(super) struct Scan {
+    state: StateID,
+    /// How many bytes were scanned.
+    at: u64,
+    /// What is covered for certain: by their starts, no two sharing a byte.
+    spans: Vec<Span>,
+    /// Occurrences that end within what may become a mark.
+    tentative: Vec<Span>,
+    last_mark: Option<Span>,
+    /// Where the last few covered stretches ended, each once: more than can have ended since the beginning of the one
+    /// anchor that asks, which is three bytes long.
+    ends: [u64; 8],
+    machines: Machines,
+}
+
+impl Scan {
+    pub(super) fn new(automaton: &Automaton) -> Self {
+        Scan {
+            state: automaton.start(),
+            at: 0,
+            spans: Vec::new(),
+            tentative: Vec::new(),
+            last_mark: None,
+            ends: [u64::MAX; 8],
+            machines: Machines::default(),
+        }
+    }
+
+    /// Forgets the text and keeps the memory.
+    pub(super) fn restart(&mut self, automaton: &Automaton) {
+        self.spans.clear();
+        self.tentative.clear();
+        *self = Scan {
+            spans: std::mem::take(&mut self.spans),
+            tentative: std::mem::take(&mut self.tentative),
+            ..Scan::new(automaton)
+        };
+    }
+
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// What is covered for certain and not yet taken, in order.
+    pub(super) fn spans(&mut self) -> &mut Vec<Span> {
+        &mut self.spans
+    }
+
+    /// Scans a piece.
+    pub(super) fn advance(&mut self, automaton: &Automaton, seen: Seen<'_>) {
+        match &automaton.engine {
+            Engine::Table(table) => self.run(table, automaton, seen),
+            Engine::Compact(compact) => self.run(compact, automaton, seen),
+        }
+    }
+
+    fn run<A: aho_corasick::automaton::Automaton>(
+        &mut self,
+        engine: &A,
+        automaton: &Automaton,
+        seen: Seen<'_>,
+    ) {
+        let Seen { piece, base, .. } = seen;
+        let mut at = 0;
+        let mut state = self.state;
+        while at < piece.len() {
+            if self.machines.are_idle() {
+                let mut rest = piece[at..].iter();
+                for byte in rest.by_ref() {
+                    state = engine.next_state(Anchored::No, state, *byte);
+                    if engine.is_special(state) {
+                        break;
+                    }
+                }
+                at = piece.len() - rest.len();
+            } else {
+                self.machines.take(piece[at], base + at as u64, || seen.until(at).mark_progress() > 0);
+                self.cover_finished();
+                state = engine.next_state(Anchored::No, state, piece[at]);
+                at += 1;
+            }
+            if engine.is_match(state) {
+                self.at = base + at as u64;
+                for index in 0..engine.match_len(state) {
+                    let needle = automaton.needles[engine.match_pattern(state, index).as_usize()];
+                    self.meet(needle, seen.until(at));
+                }
+            }
+        }
+        self.state = state;
+        self.at = base + at as u64;
+    }
+
+    /// A needle that ends where the scan is.
+    fn meet(&mut self, needle: Needle, seen: Seen<'_>) {
+        let span = Span { start: self.at - u64::from(needle.length), end: self.at };
+        match needle.what {
+            What::Mark => {
+                // The machines have walked into it; what they cover ends before it.
+                self.machines.stop_at(span.start);
+                self.cover_finished();
+                self.last_mark = Some(span);
+                self.settle(span.start);
+                self.tentative.clear();
+            }
+            What::Secret => {
+                let progress = seen.mark_progress();
+                // A mark that ends here may be met after this.
+                if self.last_mark.is_some_and(|mark| mark.end > span.start) || progress == MARK.len() {
+                    return;
+                }
+                // If this turns out to lie in a mark, no key begins behind it: no anchor begins with what goes on a mark.
+                self.note_end(span.end);
+                match progress {
+                    0 => self.cover(span),
+                    _ => self.tentative.push(span),
+                }
+            }
+            What::Anchor(anchor) => {
+                let is_bordered = !anchor.needs_border() || self.is_border(span.start, seen);
+                self.machines.start(anchor, span, is_bordered);
+                self.cover_finished();
+            }
+        }
+    }
+
+    /// Whether a key may begin here: not in the middle of a word. What a mark, or what becomes one, covers is none; a
+    /// letter that ends an escape of JSON or a colour of a terminal is none either.
+    fn is_border(&self, start: u64, seen: Seen<'_>) -> bool {
+        if start == 0 || self.ends.contains(&start) || self.last_mark.is_some_and(|mark| mark.end == start) {
+            return true;
+        }
+        let mut before = seen.back_from(start);
+        match (before.next(), before.next()) {
+            (Some(b'n' | b'r' | b't' | b'b' | b'f'), Some(b'\\')) => true,
+            (Some(b'm'), Some(b'0'..=b'9' | b';' | b'[')) => true,
+            (Some(last), _) => !last.is_ascii_alphanumeric(),
+            (None, _) => true,
+        }
+    }
+
+    /// Takes over the occurrences that are certain now that every mark that begins before `position` is known.
+    fn settle(&mut self, position: u64) {
+        let mut at = 0;
+        while at < self.tentative.len() {
+            if self.tentative[at].end <= position {
+                let span = self.tentative.swap_remove(at);
+                self.cover(span);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn cover_finished(&mut self) {
+        while let Some(span) = self.machines.finished() {
+            self.note_end(span.end);
+            self.cover(span);
+        }
+    }
+
+    /// Notes the end of an occurrence when it is met, and never when it is taken over: that depends on the cutting.
+    fn note_end(&mut self, end: u64) {
+        if !self.ends.contains(&end) {
+            self.ends.rotate_right(1);
+            self.ends[0] = end;
+        }
+    }
+
+    /// Covers a stretch: it becomes one with all that it shares a byte with.
+    fn cover(&mut self, span: Span) {
+        let from = self.spans.partition_point(|known| known.end <= span.start);
+        let to = self.spans.partition_point(|known| known.start < span.end);
+        match self.spans.get(from..to) {
+            Some([first, ..]) => {
+                let start = first.start.min(span.start);
+                let end = self.spans[to - 1].end.max(span.end);
+                self.spans[from] = Span { start, end };
+                self.spans.drain(from + 1..to);
+            }
+            _ => self.spans.insert(from, span),
+        }
+    }
+
+    /// The position before which everything is decided: no byte before it will be covered that is not covered now. What
+    /// machines have covered so far is among the spans.
+    pub(super) fn horizon(&mut self, automaton: &Automaton, seen: Seen<'_>) -> u64 {
+        // A whole mark has been settled already.
+        let mark = self.at - (seen.mark_progress() % MARK.len()) as u64;
+        self.settle(mark);
+        if !self.machines.are_idle() {
+            self.machines.covered(mark).into_iter().flatten().for_each(|span| self.cover(span));
+        }
+        let held = self.at - automaton.depth(self.state);
+        let undecided = self.machines.first_undecided().unwrap_or(held);
+        let tentative = self.tentative.iter().map(|span| span.start).min().unwrap_or(held);
+        held.min(undecided).min(tentative)
+    }
+
+    /// The text ends here: everything is decided.
+    pub(super) fn end(&mut self) {
+        self.settle(u64::MAX);
+        self.machines.end(self.at);
+        self.cover_finished();
+    }
+}
