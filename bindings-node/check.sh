@@ -55,4 +55,11 @@ node out/user.mjs "$work/installed/seat" | grep -q '^typed '
 node out/user.cjs | grep -q '^typed '
 say "the installed package runs from ESM and from CommonJS"
 
+# The frameworks that people use, with the package as it was packed.
+npm install --silent express4@npm:express@4 express5@npm:express@5 fastify@5
+cp "$package"/test-frameworks/frameworks.test.mjs .
+cat "$root"/docs/guides/idempotency*.md >guide.md
+node --test --test-reporter=spec frameworks.test.mjs
+say "creates with a key work in Express 4, Express 5 and Fastify"
+
 node "$package/test-support/import_cost.mjs"

@@ -48,6 +48,15 @@ function flag(name, value) {
   return value
 }
 
+/** Bytes; a string is taken as its UTF-8. */
+function bytes(name, value) {
+  if (typeof value === 'string') return Buffer.from(text(name, value), 'utf8')
+  if (value instanceof Uint8Array) return value
+  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  throw wrong(name, 'not bytes, nor a string')
+}
+
 /** A path as a string; a `file:` URL is taken too. */
 function path(name, value) {
   if (value !== null && typeof value === 'object' && typeof value.href === 'string') {
@@ -138,5 +147,6 @@ function beginWait(host, set, atMostMs) {
 }
 
 module.exports = {
-  beginWait, callOptions, flag, object, only, openOptions, optionalText, optionalUnsigned, path, pid, text, unsigned, wrong,
+  beginWait, bytes, callOptions, flag, host, object, only, openOptions, optionalText, optionalUnsigned, path, pid, signal,
+  text, texts, unsigned, wrong,
 }

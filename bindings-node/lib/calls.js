@@ -121,4 +121,4 @@ function refuseAborted(signal) {
   if (signal?.aborted) throw signal.reason
 }
 
-module.exports = { Queue, perform, refuseAborted, slow, watch }
+module.exports = { Gate, Queue, perform, refuseAborted, slow, watch }

@@ -6,7 +6,7 @@
  */
 
 const { GallivantError, Session, SessionEnvironment } = require('./index.js')
-const { beginWait, openOptions, text, wrong } = require('./arguments.js')
+const { beginWait, bytes, openOptions, text } = require('./arguments.js')
 const { Queue, perform, refuseAborted, slow } = require('./calls.js')
 const { checked: checkedEnvironment, fromEnv } = require('./environment.js')
 const { callSync, failure, native } = require('./native.js')
@@ -26,13 +26,9 @@ function hookReportOf(parts) {
   }
 }
 
-/** Bytes as the harness handed them over; a string is taken as its UTF-8. */
+/** Bytes as the harness handed them over; a string is taken as its UTF-8, whatever is no Unicode in it. */
 function bytesOf(payload) {
-  if (typeof payload === 'string') return Buffer.from(payload, 'utf8')
-  if (payload instanceof Uint8Array) return payload
-  if (ArrayBuffer.isView(payload)) return new Uint8Array(payload.buffer, payload.byteOffset, payload.byteLength)
-  if (payload instanceof ArrayBuffer) return new Uint8Array(payload)
-  throw wrong('payload', 'not bytes, nor a string')
+  return typeof payload === 'string' ? Buffer.from(payload, 'utf8') : bytes('payload', payload)
 }
 
 /** The session to speak for: given, or in the variables given, or in this process's own. Null speaks for nobody. */

@@ -19,6 +19,7 @@ import type { ProcessIdentity } from './reading.js'
 
 export * from './reading.js'
 export * from './fleets.js'
+export * from './creates.js'
 
 /** An unsigned 64-bit number: always a bigint when it comes out. */
 export type Unsigned = bigint | number
@@ -504,6 +505,10 @@ export class GallivantError extends Error {
   readonly remedy: string
   /** The operating system's error number, where a system call failed, else null. */
   readonly osError: number | null
+  /** The file that an operator has to look at, where the error is about one, else null. */
+  readonly file: string | null
+  /** What somebody else has made, where the error is about that, else null. */
+  readonly resource: string | null
 }
 
 /** Every code with its number, kind, remedy and documentation page, in the order of the numbers. */

@@ -11,6 +11,7 @@
  */
 
 const claims = () => require('./claim.js')
+const creates = () => require('./idempotency.js')
 const environments = () => require('./environment.js')
 const fleets = () => require('./fleet.js')
 const hooks = () => require('./hook.js')
@@ -44,10 +45,13 @@ class GallivantError extends Error {
     if (parts.reason !== null) this.reason = parts.reason
     this.remedy = parts.remedy
     if (parts.osError !== null) this.osError = parts.osError
+    if (parts.file !== null) this.file = parts.file
+    if (parts.resource !== null) this.resource = parts.resource
   }
 }
 // Null is inherited: what Node prints below the stack are an error's own members, and so those that tell something.
-for (const [name, value] of Object.entries({ name: 'GallivantError', reason: null, osError: null })) {
+const INHERITED = { name: 'GallivantError', reason: null, osError: null, file: null, resource: null }
+for (const [name, value] of Object.entries(INHERITED)) {
   Object.defineProperty(GallivantError.prototype, name, { value, configurable: true, writable: true })
 }
 
@@ -175,6 +179,59 @@ class SessionEnvironment {
   static { inspectable(this.prototype, 'SessionEnvironment', ({ token, ...seen }) => seen) }
 }
 
+class IdempotencyStore {
+  #store
+
+  constructor(from, store) {
+    if (from !== FROM) throw new TypeError('a store is opened by IdempotencyStore.open or IdempotencyStore.openSync')
+    this.#store = store
+  }
+
+  static async open(path, options) { return new IdempotencyStore(FROM, await creates().openStore(path, options)) }
+  static openSync(path, options) { return new IdempotencyStore(FROM, creates().openStoreSync(path, options)) }
+
+  get path() { return this.#store.path }
+  get options() { return this.#store.options }
+
+  begin(operation, scope, key, body, options) { return this.#store.begin(operation, scope, key, body, options) }
+  beginSync(operation, scope, key, body, options) { return this.#store.beginSync(operation, scope, key, body, options) }
+  inspect(operation, scope, key, options) { return this.#store.inspect(operation, scope, key, options) }
+  inspectSync(operation, scope, key) { return this.#store.inspectSync(operation, scope, key) }
+  sweep(options) { return this.#store.sweep(options) }
+  sweepSync() { return this.#store.sweepSync() }
+  capability(options) { return this.#store.capability(options) }
+  capabilitySync() { return this.#store.capabilitySync() }
+  noticeSleep() { this.#store.noticeSleep() }
+  close() { return this.#store.close() }
+  closeSync() { this.#store.closeSync() }
+
+  static {
+    disposable(this.prototype, (store) => store.closeSync(), (store) => store.close())
+    inspectable(this.prototype, 'IdempotencyStore', (store) => ({ path: store.path, ...store.options }))
+  }
+}
+
+class Fingerprint {
+  #making = creates().beginFingerprint()
+
+  static of(body) { return new Fingerprint().update(body) }
+
+  static async from(parts) {
+    const made = new Fingerprint()
+    for await (const part of parts) made.update(part)
+    return made
+  }
+
+  update(part) {
+    this.#making.update(part)
+    return this
+  }
+
+  digest() { return this.#making.digest() }
+
+  static { inspectable(this.prototype, 'Fingerprint', (made) => ({ hex: made.#making.digest().toString('hex') })) }
+}
+
 function claim(directory, claimant, options) { return claims().claim(directory, claimant, options) }
 function claimSync(directory, claimant, options) { return claims().claimSync(directory, claimant, options) }
 function claimWrapperless(directory, claimant, options) {
@@ -215,8 +272,10 @@ function inspectable(prototype, name, seen) {
 }
 
 module.exports = {
+  Fingerprint,
   Fleet,
   GallivantError,
+  IdempotencyStore,
   Reader,
   SESSION_VARIABLES,
   Session,

@@ -48,7 +48,7 @@ let table
 function errorOf(code, reason, message) {
   table ??= new Map(native.errorTable().map((row) => [row.code, row]))
   const { kind, remedy } = table.get(code)
-  return new GallivantError({ code, kind, reason, remedy, message, osError: null })
+  return new GallivantError({ code, kind, reason, remedy, message, osError: null, file: null, resource: null })
 }
 
 function internal(error) {

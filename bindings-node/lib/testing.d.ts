@@ -36,6 +36,10 @@ export interface TestHostOptions {
   random?: readonly Unsigned[] | undefined
   /** What goes wrong. A string is taken as JSON. */
   faults?: readonly Fault[] | string | undefined
+  /** Another name of the machine; left out: its own. Processes under different names prove nothing of each other. */
+  machine?: string | null | undefined
+  /** Another identity of the boot; left out: its own. */
+  boot?: string | null | undefined
 }
 
 /** The real disk behind a clock, chance and faults that a test sets. Waiting is real. */
@@ -50,6 +54,11 @@ export class TestHost {
    * the clock is the machine's own.
    */
   setWallMs(wallMs: Unsigned): void
+  /**
+   * Puts all clocks by which something is stamped and judged there, the machine having slept for so long since it booted
+   * (0). Clocks of several processes that are put to one instant agree. Does nothing where the clock is the machine's own.
+   */
+  standAt(wallMs: Unsigned, sleptMs?: Unsigned): void
   /** Lets time pass on all clocks, or, where `ms` is negative, sets the wall clock back. */
   advanceMs(ms: number | bigint): void
   /** Replaces the faults; operations keep their numbers. Throws as the constructor. */

@@ -12,11 +12,12 @@ class TestHost {
 
   constructor(options) {
     const given = args.object('options', options, true)
-    args.only('options', given, ['wallMs', 'random', 'faults'])
+    args.only('options', given, ['wallMs', 'random', 'faults', 'machine', 'boot'])
     const wallMs = args.optionalUnsigned('wallMs', given.wallMs)
     const random = (given.random ?? []).map((value) => args.unsigned('random', value))
     const faults = given.faults === undefined ? undefined : faultsOf(given.faults)
-    this.#native = callSync(() => native.NativeTestHost.open(wallMs, random, faults))
+    const [machine, boot] = [args.optionalText('machine', given.machine), args.optionalText('boot', given.boot)]
+    this.#native = callSync(() => native.NativeTestHost.open(wallMs, random, faults, machine, boot))
     this.#host = this.#native.host()
   }
 
@@ -26,6 +27,11 @@ class TestHost {
   setWallMs(wallMs) {
     const now = args.unsigned('wallMs', wallMs)
     callSync(() => this.#native.setWallMs(now))
+  }
+
+  standAt(wallMs, sleptMs) {
+    const [now, slept] = [args.unsigned('wallMs', wallMs), args.unsigned('sleptMs', sleptMs ?? 0n)]
+    callSync(() => this.#native.standAt(now, slept))
   }
 
   advanceMs(ms) {

@@ -19,6 +19,10 @@ pub struct ErrorParts {
     pub message: String,
     /// The operating system's error number, where a system call failed.
     pub os_error: Option<i32>,
+    /// The file that an operator has to look at, where the error is about one.
+    pub file: Option<String>,
+    /// What somebody else made, where the error is about that.
+    pub resource: Option<String>,
 }
 
 /// One row of the table of codes.
@@ -45,6 +49,8 @@ impl From<&Error> for ErrorParts {
             remedy: error.remedy().to_owned(),
             message: error.message(),
             os_error: error.os_error(),
+            file: error.file().map(|file| file.display().to_string()),
+            resource: error.resource().map(str::to_owned),
         }
     }
 }

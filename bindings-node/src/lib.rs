@@ -9,8 +9,10 @@
 //! - [`waiting`], [`job`]: a call on libuv's pool waits for a lock a few milliseconds at most and then says when to
 //!   call again, so that waiting calls hold no worker. No call has a thread of its own that would have to be joined;
 //! - [`host`], [`options`]: the machine, and what may be set;
+//! - [`clean_up`], [`slot`]: threads that end with their environment; things that may be closed before they are collected;
 //! - [`harness_state`]: the first domain. A watch has a thread, which is joined when it is closed, and at the latest when
 //!   its environment ends;
+//! - [`idempotency`]: idempotent creates. A store has such a thread while somebody waits for a create of another;
 //! - [`redaction`]: secrets out of texts and streams, on the thread that calls;
 //! - [`testing`]: a machine that a test controls.
 //!
@@ -22,12 +24,15 @@
 
 mod answer;
 mod barrier;
+mod clean_up;
 mod error;
 mod harness_state;
 mod host;
+mod idempotency;
 mod job;
 mod options;
 mod redaction;
+mod slot;
 mod testing;
 mod waiting;
 

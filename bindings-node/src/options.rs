@@ -51,7 +51,9 @@ pub fn default_options() -> OptionParts {
 pub(crate) fn options(parts: &OptionParts) -> Result<Options> {
     let defaults = Options::default();
     let number = |name, given: &Option<BigInt>| given.as_ref().map(|given| unsigned(name, given)).transpose();
-    let length = |name, given, default| Ok(number(name, given)?.map_or(default, Duration::from_millis));
+    let length = |name, given, default| -> Result<Duration> {
+        Ok(number(name, given)?.map_or(default, Duration::from_millis))
+    };
     Ok(Options {
         schema: parts.schema.clone().unwrap_or(defaults.schema),
         also_accepted_schemas: parts.also_accepted_schemas.clone().unwrap_or(defaults.also_accepted_schemas),

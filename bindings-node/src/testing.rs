@@ -26,6 +26,8 @@ impl NativeTestHost {
         wall_ms: Option<BigInt>,
         random: Vec<BigInt>,
         faults_json: Option<String>,
+        machine: Option<String>,
+        boot: Option<String>,
     ) -> Answer<NativeTestHost> {
         Answer::of(|| {
             let wall_ms = wall_ms.map(|wall_ms| unsigned("wallMs", &wall_ms)).transpose()?;
@@ -34,7 +36,8 @@ impl NativeTestHost {
                 wall_ms,
                 random,
                 faults_json: faults_json.as_deref(),
-                ..TestHostOptions::default()
+                machine: machine.as_deref(),
+                boot: boot.as_deref(),
             };
             Ok(NativeTestHost { inner: TestHost::new(options)? })
         })
@@ -51,6 +54,15 @@ impl NativeTestHost {
     pub fn set_wall_ms(&self, wall_ms: BigInt) -> Answer<bool> {
         Answer::of(|| {
             self.inner.set_wall_ms(unsigned("wallMs", &wall_ms)?);
+            Ok(true)
+        })
+    }
+
+    /// Puts all clocks by which something is stamped and judged there, the machine having slept for so long.
+    #[napi(catch_unwind)]
+    pub fn stand_at(&self, wall_ms: BigInt, slept_ms: BigInt) -> Answer<bool> {
+        Answer::of(|| {
+            self.inner.stand_at(unsigned("wallMs", &wall_ms)?, unsigned("sleptMs", &slept_ms)?);
             Ok(true)
         })
     }

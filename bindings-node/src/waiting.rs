@@ -46,7 +46,10 @@ pub(crate) struct Wait {
 pub(crate) enum Patience {
     /// It gives the worker back after a slice.
     Slices,
-    /// The same until the core reads the wall clock. Claims take the record's lock before they read it, and what they
+    /// The same, for a call of the core that was given what is left of the deadline ([`Wait::left`]). It stamps and judges
+    /// by the clock by which it waits, so that this one always tells the time.
+    SlicesWithin,
+    /// The same as the first until the core reads the wall clock. Claims take the record's lock before they read it, and what they
     /// wait for afterwards, while they hold that lock, is bounded by the core and must not be cut short.
     SlicesUntilClockIsRead,
     /// It waits on the worker, until the deadline or the signal. For what must be made in one try.
@@ -60,6 +63,8 @@ struct Try {
     wait: Arc<Wait>,
     slice_until: Option<Duration>,
     until_clock_is_read: bool,
+    /// Whether the clock is to say that the deadline has passed, to a core that does not know it.
+    tells_end: bool,
 }
 
 thread_local! {
@@ -86,11 +91,16 @@ impl Wait {
         self.state.compare_exchange(RUNNING, RESTING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    /// What is left until the deadline.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline.saturating_sub(self.clock.awake())
+    }
+
     /// The pause before the next try: it doubles, and does not outlast the deadline.
     pub(crate) fn next_pause_ms(&self) -> u32 {
         let pause_ms = self.pause_ms.load(Ordering::Relaxed);
         self.pause_ms.store((pause_ms * 2).min(LONGEST_PAUSE_MS), Ordering::Relaxed);
-        let left = self.deadline.saturating_sub(self.clock.awake()).as_millis();
+        let left = self.left().as_millis();
         pause_ms.min(u32::try_from(left).unwrap_or(u32::MAX)).max(1)
     }
 
@@ -105,7 +115,8 @@ impl Wait {
         let slice_until = (patience != Patience::OneTry)
             .then(|| self.clock.awake().saturating_add(slice).min(self.deadline));
         let until_clock_is_read = patience == Patience::SlicesUntilClockIsRead;
-        let present = Try { wait: Arc::clone(self), slice_until, until_clock_is_read };
+        let tells_end = patience != Patience::SlicesWithin;
+        let present = Try { wait: Arc::clone(self), slice_until, until_clock_is_read, tells_end };
         PRESENT.with_borrow_mut(|kept| *kept = Some(present));
         let _cleared = Cleared;
         Some(action())
@@ -151,8 +162,9 @@ impl Clock for PatientClock {
     /// anew, has passed too and the core says `busy`.
     fn awake(&self) -> Duration {
         let now = self.inner.awake();
-        let is_over =
-            PRESENT.with_borrow(|present| present.as_ref().is_some_and(|at| now >= at.wait.deadline));
+        let is_over = PRESENT.with_borrow(|present| {
+            present.as_ref().is_some_and(|at| at.tells_end && now >= at.wait.deadline)
+        });
         if is_over { Duration::MAX } else { now }
     }
 

@@ -1,14 +1,16 @@
 /** A typed program of a user, in ESM. It is compiled with `--strict` and run; `check.sh` does both. */
 
 import {
-  Fleet, GallivantError, Reader, SESSION_VARIABLES, Session, SessionEnvironment, Writer, claim, claimSync, claimWrapperless,
+  Fingerprint, Fleet, GallivantError, IdempotencyStore, Reader, SESSION_VARIABLES, Session, SessionEnvironment, Writer, claim, claimSync, claimWrapperless,
   claimWrapperlessSync, defaultOptions, errorTable, identifyProcess, mintToken, observeHook, observeHookSync, readFleet,
   readFleetSync, version, watch, watchFleet,
 } from 'gallivant'
 import type {
-  AsyncProbe, Change, Claim, ErrorCode, Explanation, Extension, FleetChange, FleetView, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
-  Snapshot, StateRecord, Tick, Watch,
+  AsyncProbe, Begin, Change, Claim, ClaimView, ErrorCode, FinishedClaim, Explanation, Extension, FleetChange, FleetView, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
+  Snapshot, StateRecord, Tick, Ticket, Watch,
 } from 'gallivant'
+import { SAVED_HEADERS, idempotent } from 'gallivant/http'
+import type { Creating, IdempotentHandler } from 'gallivant/http'
 import { GallivantPlugin } from 'gallivant/opencode'
 import type { GallivantHooks } from 'gallivant/opencode'
 import { MARK, Redactor, sanitize } from 'gallivant/redaction'
@@ -102,6 +104,28 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
   same<typeof attached.start, bigint>(true)
 }
 
+{
+  await using store = await IdempotencyStore.open(`${directory}/idempotency.db`, { windowMs: 60_000n, busyMs: 5000 })
+  const begin: Begin = await store.begin('things.create', ['org', 'ws'], 'k-1', '{}', { deadlineMs: 1000 })
+  if (begin.kind !== 'create') throw new Error('the key is known')
+  await using reservation = begin
+  await reservation.effectStarting()
+  const again = store.beginSync('things.create', ['org', 'ws'], 'k-1', Fingerprint.of('{}'))
+  if (again.kind === 'in_progress') same<typeof again, Ticket>(true)
+  await reservation.complete('r-1', new Uint8Array(2), { signal: AbortSignal.timeout(10_000) })
+  const replay = await store.begin('things.create', ['org', 'ws'], 'k-1', await Fingerprint.from(['{', '}']))
+  if (replay.kind !== 'replay') throw new Error('it is not finished')
+  same<typeof replay, FinishedClaim>(true)
+  same<typeof replay.completedMs, bigint>(true)
+  same<Awaited<ReturnType<typeof store.inspect>>, ClaimView | null>(true)
+  const { keyedCreates, error } = await store.capability()
+  told.push(keyedCreates, error?.file, error?.resource, (await store.sweep()).removed satisfies bigint)
+  const handler: IdempotentHandler = idempotent<{ user: string, idempotency: Creating }>({
+    store, operation: 'things.create', scope: ({ user }) => [user], settle: () => null, found: (_, resource) => ({ status: 200, body: resource }),
+  })
+  told.push(handler.length, SAVED_HEADERS[0])
+}
+
 try {
   claimSync(directory, { agent: 'a', harness: 'c', token: '' })
 } catch (error) {
@@ -149,6 +173,18 @@ export async function mistakes(): Promise<void> {
   new Writer(directory, { agent: 'a', harness: 'c', token, evidence: 'rumour' })
   // @ts-expect-error a watch is made by a function
   new Watch()
+  const store = IdempotencyStore.openSync(directory)
+  // @ts-expect-error a scope is a list
+  await store.begin('things.create', 'org', 'k-1', '{}')
+  const again = await store.begin('things.create', ['org'], 'k-1', '{}')
+  // @ts-expect-error only null says that it does not exist
+  if (again.kind === 'unknown') await again.settle()
+  // @ts-expect-error what has to be made cannot be replayed
+  if (again.kind === 'create') again.answer
+  // @ts-expect-error a store is opened
+  new IdempotencyStore()
+  // @ts-expect-error whom a key belongs to has no default
+  idempotent({ store, operation: 'things.create' })
   // @ts-expect-error one string is no list of secrets
   new Redactor('secret', { patterns: 1 })
   // @ts-expect-error a stream is opened by a redactor

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as esm from '../lib/index.js'
+import * as esmHttp from '../lib/http.js'
 import * as esmTesting from '../lib/testing.js'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
 
@@ -26,7 +27,7 @@ function unionOf(types, name) {
 }
 
 test('esm_and_commonjs_have_the_same_names_and_the_same_classes', () => {
-  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmTesting, '../lib/testing.js']]) {
+  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmTesting, '../lib/testing.js']]) {
     const cjs = require(file)
     const { default: whole, 'module.exports': _, ...named } = namespace
     assert.equal(whole, cjs)
@@ -52,18 +53,18 @@ test('the_package_is_found_by_its_own_name', async () => {
 function typesOf() {
   const types = read('lib', 'index.d.ts')
   const parts = [...types.matchAll(/^export \* from '\.\/(\w+)\.js'$/gm)].map(([, part]) => read('lib', `${part}.d.ts`))
-  assert.equal(parts.length, 2)
+  assert.equal(parts.length, 3)
   return [types, ...parts].join('\n')
 }
 
 test('the_types_name_what_is_there', () => {
   const types = typesOf()
-  for (const [namespace, text] of [[esm, types], [esmTesting, read('lib', 'testing.d.ts')]]) {
+  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
   }
-  const { Fleet, Reader, Session, Writer } = esm
-  for (const [name, Class] of Object.entries({ Fleet, Reader, Session, Writer })) {
+  const { Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer } = esm
+  for (const [name, Class] of Object.entries({ Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer })) {
     const start = types.indexOf(`export class ${name} `)
     const body = types.slice(start, types.indexOf('\n}\n', start))
     const typed = [...body.matchAll(/^ {2}(?:readonly |private )?(\w+)[(:<]/gm)].map(([, member]) => member)

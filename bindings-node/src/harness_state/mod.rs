@@ -15,7 +15,6 @@ mod parts;
 mod reader;
 mod session;
 mod sheet;
-mod slot;
 mod watch;
 mod writer;
 

@@ -9,12 +9,12 @@ use napi::bindgen_prelude::ToNapiValue;
 use napi_derive::napi;
 
 use super::parts::{ClaimParts, EnvironmentParts, ProcessParts, ReportParts, TickParts};
-use super::slot::Slot;
 use super::writer::NativeWriter;
 use crate::answer::Answer;
 use crate::host::NativeHost;
 use crate::job::{Promised, promise};
 use crate::options::{OptionParts, options};
+use crate::slot::Slot;
 use crate::waiting::{NativeWait, Patience};
 
 /// What a session is started with.

@@ -4,12 +4,11 @@
 //! JavaScript's own thread, and that function takes what was told by an ordinary call.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gallivant_core::Result;
 use gallivant_core::harness_state::{Change, Watch, WatchOptions, WatchProbe};
-use gallivant_core::{Code, Error, Result};
 use napi::bindgen_prelude::{BigInt, Unknown};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Status, sys};
@@ -21,7 +20,7 @@ use super::parts::RecordParts;
 use super::reader::{ProbeParts, liveness, own_probe};
 use super::sheet::{LeftOutParts, Sheet, SheetParts, lent};
 use crate::answer::Answer;
-use crate::barrier;
+use crate::clean_up::{CleanUp, Thread};
 use crate::error::ErrorParts;
 use crate::host::NativeHost;
 use crate::options::{OptionParts, options, unsigned};
@@ -87,7 +86,7 @@ pub struct ToldParts {
 pub struct NativeWatch {
     follower: Arc<Follower>,
     bell: RefCell<Option<Arc<Bell>>>,
-    clean_up: Cell<Option<CleanUp>>,
+    clean_up: Cell<Option<CleanUp<Follower>>>,
 }
 
 #[napi]
@@ -209,6 +208,13 @@ impl NativeWatch {
     }
 }
 
+impl Thread for Follower {
+    fn end(&self) {
+        self.close();
+        self.join();
+    }
+}
+
 /// JavaScript keeps an open watch, so this is the end of the environment, or of a watch that could not be registered
 /// there.
 impl Drop for NativeWatch {
@@ -248,56 +254,15 @@ impl From<Change> for ChangeParts {
 
 fn watch_options(parts: &WatchParts) -> Result<WatchOptions> {
     let defaults = WatchOptions::default();
-    let length = |name, given: &Option<BigInt>, default| match given {
-        Some(given) => Ok(Duration::from_millis(unsigned(name, given)?)),
-        None => Ok(default),
+    let length = |name, given: &Option<BigInt>, default| -> Result<Duration> {
+        Ok(match given {
+            Some(given) => Duration::from_millis(unsigned(name, given)?),
+            None => default,
+        })
     };
     Ok(WatchOptions {
         poll_interval: length("pollIntervalMs", &parts.poll_interval_ms, defaults.poll_interval)?,
         probe_interval: length("probeIntervalMs", &parts.probe_interval_ms, defaults.probe_interval)?,
         settle: length("settleMs", &parts.settle_ms, defaults.settle)?,
     })
-}
-
-/// Ends the thread when the environment ends. The newest hook runs first, and the bell was made before this one, so that
-/// the thread is gone before what it rings is.
-#[derive(Clone, Copy, Debug)]
-struct CleanUp {
-    env: sys::napi_env,
-    follower: *mut Arc<Follower>,
-}
-
-impl CleanUp {
-    fn register(env: &Env, follower: &Arc<Follower>) -> Result<Self> {
-        let (env, follower) = (env.raw(), Box::into_raw(Box::new(Arc::clone(follower))));
-        // SAFETY: the environment is the one that the present call was made with, on its own thread; the pointer is
-        // given up by whoever runs or removes the hook, which is one of the two.
-        let status = unsafe { sys::napi_add_env_cleanup_hook(env, Some(clean_up), follower.cast()) };
-        if status != sys::Status::napi_ok {
-            // SAFETY: no hook was added that could own the pointer.
-            drop(unsafe { Box::from_raw(follower) });
-            return Err(Error::new(Code::Internal, "no clean-up hook can be added"));
-        }
-        Ok(CleanUp { env, follower })
-    }
-
-    /// For a watch whose thread is gone already.
-    fn remove(self) {
-        // SAFETY: it was added with this very function and pointer in this environment, which has not run it, because
-        // it calls JavaScript still; then nothing but this owns the pointer any more.
-        unsafe {
-            sys::napi_remove_env_cleanup_hook(self.env, Some(clean_up), self.follower.cast());
-            drop(Box::from_raw(self.follower));
-        }
-    }
-}
-
-unsafe extern "C" fn clean_up(follower: *mut c_void) {
-    // SAFETY: the hook is called at most once, with the pointer that `register` made, and was not removed.
-    let follower = unsafe { Box::from_raw(follower.cast::<Arc<Follower>>()) };
-    let _ = barrier::run(|| {
-        follower.close();
-        follower.join();
-        Ok(())
-    });
 }
