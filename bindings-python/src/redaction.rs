@@ -24,7 +24,7 @@ pub(crate) struct Redactor {
 #[pymethods]
 impl Redactor {
     #[new]
-    #[pyo3(signature = (secrets, *, patterns=true))]
+    #[pyo3(signature = (secrets: "collections.abc.Iterable[str | bytes]", *, patterns=true))]
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = secrets_of)] secrets: Vec<Secret>,
@@ -50,7 +50,7 @@ impl Redactor {
     }
 
     /// The bytes without secrets.
-    fn bytes<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    fn data<'py>(&self, py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let redacted = call::infallible(py, || self.redactor.bytes(data))?;
         Ok(PyBytes::new(py, &redacted))
     }

@@ -76,6 +76,7 @@ class Refused(SeatCase):
             "State": gallivant.Reader(self.seat).read(),
             "Fleet": gallivant.Fleet(self.seat),
             "Watch": gallivant.Watch.record(self.seat),
+            "Redactor": gallivant.redaction.Redactor(),
         }
         self.objects.update(self.of_a_store())
         self.addCleanup(self.objects["Watch"].close)
@@ -160,7 +161,8 @@ class Refused(SeatCase):
                 continue
             for parameter, kind in takes.items():
                 bad = (LONE,) if kind == "text" else NUMBERS
-                if parameter in ("also_accepted_schemas", "wrapperless_prefixes", "children", "scope"):
+                lists = ("also_accepted_schemas", "wrapperless_prefixes", "children", "scope", "secrets", "texts")
+                if parameter in lists:
                     bad = ([LONE],)
                 elif parameter == "random":
                     bad = tuple([number] for number in NUMBERS)

@@ -29,7 +29,7 @@ class Texts(unittest.TestCase):
         secrets = ["b", "a", "b"]
         Redactor(secrets)
         self.assertEqual(secrets, ["b", "a", "b"])
-        self.assertEqual(Redactor(secret for secret in ("xyz", b"\xff\xfe")).bytes(b"\xff\xfexyz"), 2 * MARK.encode())
+        self.assertEqual(Redactor(secret for secret in ("xyz", b"\xff\xfe")).data(b"\xff\xfexyz"), 2 * MARK.encode())
         for one in ("hunter2!", b"hunter2!"):
             with self.assertRaises(TypeError):
                 Redactor(one)
@@ -94,7 +94,7 @@ class Streams(unittest.TestCase):
         answers = []
 
         def work():
-            answers.extend({self.redactor.bytes(self.TEXT) for _ in range(200)})
+            answers.extend({self.redactor.data(self.TEXT) for _ in range(200)})
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:

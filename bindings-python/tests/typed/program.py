@@ -136,6 +136,7 @@ def hook(payload: bytes, environ: dict[str, str]) -> gallivant.HookReport:
 def redacted(secret: str, log: Path) -> dict[str, int]:
     redactor = redaction.Redactor([secret, b"bytes"], patterns=False)
     assert_type(redactor.text(secret), str)
+    assert_type(redactor.data(b"a"), bytes)
     assert_type(redactor.stream().push(b"a"), bytes)
     redaction.Redactor([7])  # type: ignore[list-item]
     redactor.stream().push("a")  # type: ignore[arg-type]
