@@ -328,7 +328,7 @@ fn c_027_a_disk_that_fills_up_at_any_byte_leaves_the_old_length_and_no_gap() {
             assert!(gaps(&machine) <= scenario.gaps + stays, "{at}: a gap although nothing has crashed");
         }
     }
-    assert!(stayed < 10, "{stayed} batches stayed pending");
+    assert!(stayed < 30, "{stayed} batches stayed pending");
 }
 
 /// One process that goes on after its calls have failed: what it remembers is what stands there.

@@ -173,6 +173,19 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// not a regular file is refused.
     fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>>;
 
+    /// Opens a directory that stands in this one. A link is refused.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>>;
+
+    /// Creates a directory of mode 0700 in this one, whatever the umask. Its name is not durable before this directory
+    /// has been synced.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
+    fn make_directory(&self, name: &str) -> io::Result<()>;
+
     /// Puts `from` in the place of `to`, atomically for every reader.
     ///
     /// # Errors

@@ -213,6 +213,23 @@ impl Directory for OsDirectory {
         }
     }
 
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))?;
+        let identity = metadata_of(&fs::fstat(&fd)?).identity;
+        Ok(Arc::new(OsDirectory { fd, identity }))
+    }
+
+    fn make_directory(&self, name: &str) -> io::Result<()> {
+        fs::mkdirat(&self.fd, name, Mode::RWXU)?;
+        let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if Mode::from_raw_mode(stat.st_mode).contains(Mode::RWXU) {
+            return Ok(());
+        }
+        // A umask that takes the owner's bits away would leave a directory that nobody can use.
+        Ok(fs::chmodat(&self.fd, name, Mode::RWXU, AtFlags::empty())?)
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(fs::renameat(&self.fd, from, &self.fd, to)?)
     }

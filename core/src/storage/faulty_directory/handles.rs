@@ -19,6 +19,13 @@ use crate::storage::directory::{
 };
 
 pub(super) const MODE_OF_FILES: u32 = 0o600;
+/// What [`Directory::make_directory`] creates.
+const MODE_OF_RUN_DIRECTORIES: u32 = 0o700;
+
+/// How a directory in another one is called in a trace.
+pub(super) fn below(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
+}
 
 impl FileSystem for FaultyFileSystem {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
@@ -187,6 +194,27 @@ impl Directory for FaultyDirectory {
 
     fn open_data(&self, name: &str, access: DataAccess) -> io::Result<Box<dyn DataFile>> {
         open_data(self.view(), self.node(), &self.path, name, access)
+    }
+
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        let (opened, identity) =
+            self.view().perform(&self.request(OperationKind::Open, name), |context| {
+                let live = context.machine.disk.live();
+                let node = live.lookup(self.node(), name)?;
+                live.entries(node)?;
+                let identity = context.metadata(node)?.identity;
+                Ok((context.open(node, Purpose::Plain), identity))
+            })?;
+        let descriptor = self.view().own(opened);
+        Ok(Arc::new(FaultyDirectory { descriptor, path: below(&self.path, name), identity }))
+    }
+
+    fn make_directory(&self, name: &str) -> io::Result<()> {
+        self.view().perform(&self.request(OperationKind::MakeDirectory, name), |context| {
+            let body = Body::Directory(Default::default());
+            let disk = &mut context.machine.disk;
+            disk.create(self.node(), name, body, MODE_OF_RUN_DIRECTORIES, &context.stamp).map(drop)
+        })
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

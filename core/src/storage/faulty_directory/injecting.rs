@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::errno::Errno;
 use super::fault::{Action, Armed, Fault};
+use super::handles::below;
 use super::operation::{OperationKind, OperationRecord, Request};
 use crate::clock::Clock;
 use crate::storage::data_file::{DataAccess, DataFile};
@@ -334,6 +335,18 @@ impl Directory for InjectingDirectory {
         let inner = self.ledger.perform(&self.request(kind, name), || self.inner.open_data(name, access))?;
         let (directory, name) = (self.path.clone(), name.to_owned());
         Ok(Box::new(InjectingDataFile { inner, directory, name, ledger: Arc::clone(&self.ledger) }))
+    }
+
+    fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
+        let request = self.request(OperationKind::Open, name);
+        let inner = self.ledger.perform(&request, || self.inner.open_directory(name))?;
+        let (path, ledger) = (below(&self.path, name), Arc::clone(&self.ledger));
+        Ok(Arc::new(InjectingDirectory { inner, path, ledger }))
+    }
+
+    fn make_directory(&self, name: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::MakeDirectory, name);
+        self.ledger.perform(&request, || self.inner.make_directory(name))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -56,7 +56,7 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
     let (one, other) = (NAMES[pick(NAMES.len())], NAMES[pick(NAMES.len())]);
     let sharing = [Sharing::Exclusive, Sharing::Shared][pick(2)];
     let number = pick(8);
-    match pick(14) {
+    match pick(16) {
         0 => (format!("create {one}"), words(fill(directory, one, b"created", number % 2 == 0))),
         1 => (format!("append {one}"), words(directory.append(one, b"appended"))),
         2 | 3 => (format!("rename {one} {other}"), words(directory.rename(one, other))),
@@ -103,7 +103,16 @@ fn act(directory: &dyn Directory, locks: &mut Vec<Box<dyn LockFile>>, state: &mu
                 words(use_data(directory, one, access, number as u64)),
             )
         }
-        12 => {
+        12 | 13 => {
+            let made = if number < 2 { words(directory.make_directory(one)) } else { String::new() };
+            let mut opened = words(directory.open_directory(one).and_then(|below| below.names()));
+            // What a link is refused with when a directory is asked for differs from kernel to kernel.
+            if directory.metadata(one).is_ok_and(|found| found.file_type != FileType::Directory) {
+                opened = opened.starts_with("errno").to_string();
+            }
+            (format!("directory {one} {number}"), made + &opened)
+        }
+        14 => {
             let path = [".", "directory", one][number % 3];
             let mut listed = Vec::new();
             let known = directory.list(path, &mut |name, file_type| {

@@ -1,0 +1,187 @@
+//! What is found, and how many calls it takes.
+
+use super::*;
+
+#[test]
+fn ex_jrn_78_the_index_knows_every_key_by_its_number() {
+    for count in [0, 1, 7, 8, 9, 100, 1000] {
+        let (run, mut keys) = Run::filled(count, SMALL);
+        assert_exact(&mut keys, count, "as it was filled");
+        drop(keys);
+        let mut keys = run.open().expect("opens");
+        assert_exact(&mut keys, count, "opened again");
+    }
+}
+
+#[test]
+fn ex_jrn_79_whole_keys_are_compared() {
+    let (_, mut keys) = Run::filled(300, SMALL);
+    for number in [1, 150, 300] {
+        for at in 0..32 {
+            let mut other = key(number);
+            other[at] ^= 1;
+            let mut found = Vec::new();
+            keys.look_up(&[other, key(number)], &mut found).expect("looked up");
+            assert_eq!(found, [None, Some(number)], "byte {at} of {number}");
+        }
+    }
+}
+
+#[test]
+fn ex_jrn_79_a_page_of_known_keys_is_about_one_read_a_key_and_no_write() {
+    let shape = Shape { recent: 256, fan_in: 8, sketches: 1 << 20 };
+    let (run, mut keys) = Run::pretended(40_000, shape);
+    for start in [1, 10_000, 39_000] {
+        run.files.forget_operations();
+        assert_eq!(found(&mut keys, start..start + 100), (start..start + 100).map(Some).collect::<Vec<_>>());
+        assert!(run.reads() <= 150, "{} reads", run.reads());
+        let counts = run.files.counts();
+        assert!(counts.keys().all(|kind| *kind == OperationKind::ReadAt), "{counts:?}");
+    }
+    run.files.forget_operations();
+    found(&mut keys, 100_000..100_100);
+    assert_eq!(run.reads(), 0, "a page of new keys reads nothing");
+}
+
+#[test]
+fn ex_jrn_79_where_memory_is_short_reads_stay_bounded_and_answers_right() {
+    for sketches in [0, 5_000, 9_000, 17_000, 26_000] {
+        let shape = Shape { recent: 64, fan_in: 4, sketches };
+        let (run, mut keys) = Run::pretended(8_000, shape);
+        // The unary part always stays: two and a half bits an entry.
+        assert!(keys.store.sketch_memory() <= sketches.max(8_000 * 5 / 16 + 1_000), "{sketches}");
+        run.files.forget_operations();
+        assert_exact(&mut keys, 8_000, &format!("{sketches} bytes"));
+        // At most seven segments of each of four levels, and one read in each.
+        assert!(run.reads() <= 8_020 * 28, "{} reads", run.reads());
+    }
+}
+
+#[test]
+fn a_page_makes_the_same_calls_whatever_the_history() {
+    let shape = Shape { recent: 512, fan_in: 4, sketches: 1 << 20 };
+    let mut run = Run::new(shape);
+    let mut keys = run.open().expect("opens");
+    let mut usual = None;
+    let mut others = 0;
+    for page in 0..1000_u64 {
+        let (batch, reach) = run.pretend(10);
+        run.files.forget_operations();
+        run.files.sync_everything();
+        let wanted: Vec<Key> = batch.iter().map(|(key, _)| *key).collect();
+        let mut found = Vec::new();
+        keys.look_up(&wanted, &mut found).expect("looked up");
+        keys.insert(&batch, reach).expect("inserted");
+        let made: Vec<OperationKind> = run.files.operations().iter().map(|made| made.kind).collect();
+        if page == 0 {
+            // The file is made with the first page.
+            assert_eq!(made, [OperationKind::OpenData, OperationKind::WriteAt, OperationKind::WriteAt]);
+        } else if made != *usual.get_or_insert_with(|| made.clone()) {
+            others += 1;
+        }
+    }
+    assert_eq!(usual, Some(vec![OperationKind::WriteAt]));
+    assert_eq!(others, 10_000 / 520, "pages that made a segment as well");
+}
+
+#[test]
+fn a_merge_advances_in_slices() {
+    let shape = Shape { recent: 64, fan_in: 4, sketches: 1 << 20 };
+    let mut run = Run::new(shape);
+    let mut keys = run.open().expect("opens");
+    let mut most = 0;
+    for _ in 0..2000 {
+        let (batch, reach) = run.pretend(10);
+        run.files.forget_operations();
+        run.files.sync_everything();
+        keys.insert(&batch, reach).expect("inserted");
+        let written: u64 = run
+            .files
+            .operations()
+            .iter()
+            .filter(|made| made.kind == OperationKind::WriteAt)
+            .filter_map(|made| made.text.rsplit(' ').next()?.parse::<u64>().ok())
+            .sum();
+        most = most.max(written);
+    }
+    // 20,000 keys in five levels: a whole merge of the fourth alone writes more than 700,000 bytes. A writer puts down a
+    // thousand entries at a time.
+    assert!(most < 5 * (2 * 64 + 1024) * 50, "{most} bytes in one page");
+    assert_exact(&mut keys, 20_000, "merged in slices");
+}
+
+#[test]
+fn programs_that_come_and_go_keep_few_segments() {
+    let mut run = Run::new(SMALL);
+    for _ in 0..200 {
+        let mut keys = run.open().expect("opens");
+        let (batch, reach) = run.append(5);
+        keys.insert(&batch, reach).expect("inserted");
+    }
+    let mut keys = run.open().expect("opens");
+    assert_exact(&mut keys, 1000, "in pieces");
+    // 125 segments were written; seven levels have at most four each.
+    let names = run.files.names(KEYS_PATH).expect("listed");
+    assert!(names.len() <= 29, "{names:?}");
+}
+
+#[test]
+fn nothing_is_ever_synced() {
+    let (run, _keys) = Run::filled(500, SMALL);
+    drop(run.open().expect("opens"));
+    let counts = run.files.counts();
+    assert!(!counts.contains_key(&OperationKind::Sync), "{counts:?}");
+    assert!(!counts.contains_key(&OperationKind::SyncDirectory), "{counts:?}");
+}
+
+#[test]
+fn a_batch_that_is_covered_is_not_added_again() {
+    let (mut run, mut keys) = Run::filled(50, SMALL);
+    let (batch, reach) = run.append(3);
+    keys.insert(&batch, reach).expect("inserted");
+    run.files.forget_operations();
+    keys.insert(&batch, reach).expect("inserted again");
+    assert_eq!(run.files.operations(), []);
+    assert_exact(&mut keys, 53, "once");
+}
+
+#[test]
+fn a_batch_that_does_not_follow_makes_the_index_lag() {
+    let (mut run, mut keys) = Run::filled(50, SMALL);
+    run.append(4);
+    let (batch, reach) = run.append(3);
+    let refused = keys.insert(&batch, reach).expect_err("something is missing before it");
+    assert_eq!(refused.code(), Code::ExecutionIo);
+    assert_exact(&mut keys, 57, "read from the log");
+    let (batch, reach) = run.append(3);
+    keys.insert(&batch, reach).expect("it follows");
+    assert_exact(&mut keys, 60, "and goes on");
+}
+
+/// EX-JRN-79 at its full size. It takes a while, so it runs in `make soak`.
+#[test]
+#[ignore = "ten million keys"]
+fn ex_jrn_79_ten_million_keys_take_at_most_16_mib() {
+    let files = FaultyFileSystem::new(Arc::new(SimulatedClock::new(1_000_000)));
+    files.plant_file(LOG_PATH, "").expect("planted");
+    let run = files.open(Path::new(RUN)).expect("opens");
+    let mut keys = ReplayKeys::open(&run, Acknowledged::default()).expect("opens");
+    let (mut most, mut state) = (0, 1);
+    let mut batch: Vec<(Key, u64)> = Vec::new();
+    for sequence in 1..=10_000_000_u64 {
+        let mut key = [0; 32];
+        key.chunks_mut(8).for_each(|part| {
+            part.copy_from_slice(&crate::storage::faulty_directory::split_mix(&mut state).to_be_bytes());
+        });
+        batch.push((key, sequence));
+        if batch.len() == 1000 {
+            let reach = Reach { offset: sequence * 300, sequence, crc: 0 };
+            keys.insert(&std::mem::take(&mut batch), reach).expect("inserted");
+            most = most.max(keys.memory());
+            files.forget_operations();
+            files.sync_everything();
+        }
+    }
+    println!("at most {most} bytes");
+    assert!(most <= 16_777_216, "{most}");
+}
