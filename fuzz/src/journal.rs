@@ -99,7 +99,10 @@ fn holds(machine: &Simulation) {
     let log = before[1].clone().unwrap_or_default();
     let acknowledged = usize::try_from(checked.end.offset).expect("it is in memory");
     let after = files(machine);
-    assert!(after[1].as_deref().unwrap_or_default().starts_with(&log[..acknowledged]), "acknowledged bytes stay");
+    assert!(
+        after[1].as_deref().unwrap_or_default().starts_with(&log[..acknowledged]),
+        "acknowledged bytes stay"
+    );
     let again = open(machine).recover().expect("a second time");
     assert_eq!((again.kept, again.gap, again.end), (0, false, recovered.end));
     assert_eq!(files(machine), after, "a second recovery writes nothing");
