@@ -59,7 +59,7 @@ fn interrupted(machine: &Simulation) {
     while journal.advance(&mut append).expect("goes on") != Some(AppendPoint::Record) {}
 }
 
-/// Edits of five bytes: which file and what, where, and a byte.
+/// Edits of four bytes: which file and what, where, and a byte.
 fn edit(machine: &Simulation, edits: &[u8]) {
     for edit in edits.chunks_exact(4) {
         let path = if edit[0] & 1 == 0 { LOG } else { CHECKPOINT };
