@@ -13,6 +13,7 @@ mod support;
 mod cases;
 mod execution_cursor;
 mod execution_journal;
+mod execution_journal_anything;
 mod execution_journal_damage;
 mod execution_journal_recovery;
 mod execution_redaction;

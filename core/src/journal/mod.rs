@@ -14,25 +14,42 @@
 //! - `recover`: what a crash left, judged by a pure function, and how it is put right;
 //! - [`Journal`], [`Append`]: the writer, and a page on its way step by step;
 //! - `replay_keys`: which events are in the journal;
-//! - [`check`]: what a journal is worth.
+//! - [`check`]: what a journal is worth;
+//! - `index`, [`Projection`]: the public lines, made from the log;
+//! - [`LogReader`]: the last lines, the ones before, the ones after;
+//! - [`Replay`]: all lines and those to come, as frames;
+//! - [`DisplayWindow`]: what of them a user interface shows.
 
 mod append;
 mod batch;
 mod check;
 mod checkpoint;
+mod display_window;
 mod error;
 mod event;
+mod index;
+mod legacy;
+mod projection;
 mod record;
 mod recover;
+mod replay;
 mod replay_keys;
 mod scan;
+mod tail;
 mod writer;
 
 pub use append::{Append, AppendPoint, Appended};
 pub use batch::{How, MAX_BATCH_BYTES, Placed};
 pub use check::{Checked, Gap, PendingBatch, check, check_with};
 pub use checkpoint::CHECKPOINT;
+pub use display_window::{
+    DisplayWindow, MAX_HISTORY_ROWS, MAX_LIVE_ROWS, MAX_PENDING_ROWS, MAX_RECOVERIES, Part, split,
+};
 pub use event::{Content, Event, GapReason, Key, Owner, Provenance, replay_key};
+pub use index::{INDEX, LOG_META, PROJECTED};
+pub use projection::{Projected, Projection};
 pub use record::MAX_RECORD_BYTES;
+pub use replay::{Frame, HEARTBEAT, MAX_PENDING_BYTES, Replay, ReplayWaker};
 pub use scan::Position;
+pub use tail::{LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, Row, RowContent, Window};
 pub use writer::{Journal, LOG, Recovered};
