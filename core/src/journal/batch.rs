@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::checkpoint::Pending;
+use super::checkpoint::{MAX_NUMBER, Pending};
 use super::error::input;
 use super::event::{Content, Event, GapReason, Key, Owner};
 use super::record::{self, MAX_RECORD_BYTES, Parts};
@@ -115,7 +115,10 @@ pub(super) fn cut(
             placed.push(Placed { sequence, how: How::Known });
             continue;
         }
-        next = next.checked_add(1).ok_or_else(|| input("the journal has no number left"))?;
+        if next >= MAX_NUMBER {
+            return Err(input("the journal has no number left"));
+        }
+        next += 1;
         in_page.insert(*key, next);
         let before = batch.bytes.len();
         let written = write(event, key, next, ground, &mut batch.bytes)?;

@@ -19,6 +19,8 @@ pub const CHECKPOINT: &str = "journal.json";
 /// The version that this package writes and reads.
 pub(super) const VERSION: u64 = 1;
 const STAGED: &str = ".journal.json.tmp-";
+/// The highest offset that a file can have (off_t), and the highest number that a record gets: nothing overflows.
+pub(super) const MAX_NUMBER: u64 = i64::MAX.unsigned_abs();
 /// A pending batch has at most 65,537 bytes of records, and describes each by members that stand in it too.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -55,7 +57,8 @@ impl Checkpoint {
             found => return Err(Refusal::Version(found.map(shown))),
         }
         let number = |object: &Object, key: &str| {
-            object.get(key).and_then(Value::as_number).filter(|number| number.is_integer())?.as_u64()
+            let number = object.get(key).and_then(Value::as_number).filter(|number| number.is_integer())?;
+            number.as_u64().filter(|number| *number <= MAX_NUMBER)
         };
         let offset = number(members, "offset").ok_or(invalid("offset is no integer from 0"))?;
         let sequence = number(members, "sequence").ok_or(invalid("sequence is no integer from 0"))?;
@@ -80,7 +83,7 @@ impl Checkpoint {
             }
             _ => return Err(invalid("pending is neither null nor a batch")),
         };
-        if sequence.checked_add(pending.len() as u64).is_none() {
+        if sequence + pending.len() as u64 > MAX_NUMBER {
             return Err(invalid("the numbers end"));
         }
         let known = ["version", "offset", "sequence", "pending"];

@@ -1,0 +1,191 @@
+//! One operation a row. Each checks what it is answered, so that nothing is measured but what was asked for.
+
+use std::path::Path;
+
+use gallivant_core::Host;
+use gallivant_core::journal::{
+    AppendPoint, CHECKPOINT, Content, Event, How, Journal, LOG, Owner, Provenance, check,
+};
+use gallivant_core::redaction::{Patterns, Redactor, Secrets};
+use rusqlite::Connection;
+
+use crate::Failure;
+
+/// An opened row.
+pub(crate) type Operation = Box<dyn FnMut() -> Result<(), Failure>>;
+
+/// How many events a page has.
+const PAGE: usize = 100;
+/// Bytes of an event's own text: id, type, number, time and data together have about 300.
+const DATA: usize = 210;
+
+pub(crate) fn open(row: &str, directory: &str) -> Result<Operation, Failure> {
+    match row {
+        "append" => append(directory),
+        "append-alone" => append_alone(directory),
+        "known" => known(directory),
+        "open" => opening(directory),
+        "check" => checking(directory),
+        "sqlite" => sqlite(directory),
+        _ => Err("no such row".into()),
+    }
+}
+
+fn journal(directory: &str) -> Result<Journal, Failure> {
+    let owner = Owner {
+        task_id: "task-1".to_owned(),
+        run_id: "run-1".to_owned(),
+        provider: "provider".to_owned(),
+        job_id: Some("job-1".to_owned()),
+        turn_id: Some("turn-1".to_owned()),
+    };
+    let redactor = Redactor::new(&Secrets::none(), Patterns::Recognised)?;
+    Ok(Journal::open(directory, owner, &Host::system(), &redactor)?)
+}
+
+/// Pages of new events, each with ids that no page before had.
+fn pages() -> impl FnMut() -> Vec<Event> {
+    let mut next = Host::system().random.next_u64();
+    let data: String = "all is well so far, ".chars().cycle().take(DATA).collect();
+    move || {
+        (0..PAGE)
+            .map(|_| {
+                next = next.wrapping_add(1);
+                Event {
+                    id: format!("event-{next:016x}"),
+                    provider_sequence: Some(next.into()),
+                    provenance: Provenance::Provider,
+                    timestamp: Some(1_779_999_940_000_u64.into()),
+                    content: Content::Said { kind: "output".to_owned(), data: data.as_str().into() },
+                }
+            })
+            .collect()
+    }
+}
+
+fn expect_all(how: How, journal: &mut Journal, page: &[Event]) -> Result<(), Failure> {
+    let appended = journal.append(page)?;
+    if appended.placed.iter().all(|placed| placed.how == how) {
+        Ok(())
+    } else {
+        Err(format!("not all are {how:?}").into())
+    }
+}
+
+/// Makes a journal of so many records and a page more, and a file `sizes` with the bytes of a page: its pending checkpoint, its batch,
+/// its acknowledged checkpoint.
+pub(crate) fn prepare(directory: &str, records: u64) -> Result<(), Failure> {
+    let run = Host::system().files.open_or_create(Path::new(directory))?;
+    let mut journal = journal(directory)?;
+    let mut next = pages();
+    let size = |name: &str| Ok::<u64, Failure>(run.metadata(name)?.size);
+
+    for _ in 0..records / PAGE as u64 {
+        expect_all(How::Recorded, &mut journal, &next())?;
+    }
+
+    let start = size(LOG)?;
+    let page = next();
+    let mut under_way = journal.begin(&page)?;
+    let mut pending = 0;
+    while let Some(point) = journal.advance(&mut under_way)? {
+        if point == AppendPoint::Pending {
+            pending = size(CHECKPOINT)?;
+        }
+    }
+    let sizes = format!("{pending} {} {}\n", size(LOG)? - start, size(CHECKPOINT)?);
+    run.create("sizes")?.write_all(sizes.as_bytes())?;
+    Ok(())
+}
+
+fn append(directory: &str) -> Result<Operation, Failure> {
+    let mut journal = journal(directory)?;
+    let mut next = pages();
+    expect_all(How::Recorded, &mut journal, &next())?;
+    let mut page = next();
+    Ok(Box::new(move || {
+        expect_all(How::Recorded, &mut journal, &page)?;
+        page = next();
+        Ok(())
+    }))
+}
+
+fn append_alone(directory: &str) -> Result<Operation, Failure> {
+    let directory = directory.to_owned();
+    let mut next = pages();
+    Ok(Box::new(move || expect_all(How::Recorded, &mut journal(&directory)?, &next())))
+}
+
+fn known(directory: &str) -> Result<Operation, Failure> {
+    let mut journal = journal(directory)?;
+    let page = pages()();
+    expect_all(How::Recorded, &mut journal, &page)?;
+    Ok(Box::new(move || expect_all(How::Known, &mut journal, &page)))
+}
+
+/// Everything that the first page of a process waits for before it is written.
+fn opening(directory: &str) -> Result<Operation, Failure> {
+    let directory = directory.to_owned();
+    let page = pages()();
+    Ok(Box::new(move || {
+        let mut journal = journal(&directory)?;
+        journal.begin(&page)?;
+        Ok(())
+    }))
+}
+
+fn checking(directory: &str) -> Result<Operation, Failure> {
+    let (directory, host) = (directory.to_owned(), Host::system());
+    Ok(Box::new(move || {
+        let checked = check(&directory, &host)?;
+        if checked.gaps.is_empty() && checked.records == checked.end.sequence {
+            Ok(())
+        } else {
+            Err("the journal is not whole".into())
+        }
+    }))
+}
+
+/// What a program would do that keeps its events in a database: one durable transaction a page, one unique key an event.
+fn sqlite(directory: &str) -> Result<Operation, Failure> {
+    let mut database = Connection::open(Path::new(directory).join("events.sqlite"))?;
+    database.pragma_update(None, "journal_mode", "WAL")?;
+    database.pragma_update(None, "synchronous", "FULL")?;
+    database.execute_batch(
+        "CREATE TABLE IF NOT EXISTS events (sequence INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, record TEXT NOT NULL)",
+    )?;
+    let mut next = pages();
+    let mut insert = move || -> Result<(), Failure> {
+        let page = next();
+        let transaction = database.transaction()?;
+        {
+            let mut statement =
+                transaction.prepare("INSERT OR IGNORE INTO events (key, record) VALUES (?1, ?2)")?;
+            for event in &page {
+                let key = gallivant_core::journal::replay_key(
+                    Some("provider"),
+                    Some("job-1"),
+                    Some("turn-1"),
+                    Some(&event.id),
+                );
+                let Content::Said { data, .. } = &event.content else { continue };
+                let record = format!(
+                    "{{\"version\":1,\"taskId\":\"task-1\",\"runId\":\"run-1\",\"provider\":\"provider\",\"eventId\":\"{}\",\
+                     \"provenance\":\"provider\",\"timestamp\":1779999940000,\"type\":\"output\",\"data\":{data}}}",
+                    event.id
+                );
+                if statement.execute((&key[..], &record))? != 1 {
+                    return Err("an event was known".into());
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    };
+    // As many as the journal beside it has, so that both are of one length.
+    let records = check(directory, &Host::system()).map_or(0, |checked| checked.records);
+    for _ in 0..records / PAGE as u64 {
+        insert()?;
+    }
+    Ok(Box::new(insert))
+}
