@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -11,11 +11,8 @@ import { test } from 'node:test'
 import { send, until } from '../test-support/creates.mjs'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
 
-const PART = join(PROJECT, 'docs', 'guides', 'idempotency-node.part.md')
-
-/** The section, where it stands alone or in the guide. */
+/** The section of the guide that is about Node. */
 function section() {
-  if (existsSync(PART)) return readFileSync(PART, 'utf8')
   const guide = readFileSync(join(PROJECT, 'docs', 'guides', 'idempotency.md'), 'utf8')
   return guide.slice(guide.indexOf('\n## In Node\n') + 1).replace(/(?<=.)\n## [^]*$/, '\n')
 }
