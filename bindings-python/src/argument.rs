@@ -4,6 +4,8 @@
 //! surrogate pair, a number out of range) is one error everywhere, before anything is touched. A value of the wrong
 //! type stays a `TypeError`.
 
+use std::borrow::Cow;
+
 use gallivant_core::{Code, Error};
 use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -70,6 +72,7 @@ macro_rules! fields {
 
 fields! {
     String as Given<String>: |given| given.0;
+    Cow<'static, str> as Given<String>: |given| given.0.into();
     u64 as Given<u64>: |given| given.0;
     u32 as Given<u32>: |given| given.0;
     bool as bool: |given| given;
