@@ -6,7 +6,8 @@ use std::mem::take;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::extension::{EXTENSION, Extension};
+use super::extension::{EXTENSION, Extension, WrittenExtension};
+use super::line::{Line, owned};
 use super::observation::{Ask, BlockedOn, InputBuffer, State};
 use super::record::{Record, Word};
 use crate::json::strict::{self, Malformed, Spare};
@@ -44,6 +45,55 @@ pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
 
 /// As [`decode`], with strings of records that nobody needs any more.
 pub(super) fn decode_with(bytes: &[u8], spare: &mut Spare) -> Result<Record, Malformed> {
+    match decode_written(bytes, spare) {
+        Some(record) => Ok(record),
+        None => decode_any(bytes, spare),
+    }
+}
+
+/// Decodes a line that is spelled as [`encode`] spells it; none where it is spelled otherwise, or is no record.
+fn decode_written(bytes: &[u8], spare: &mut Spare) -> Option<Record> {
+    let mut line = Line::of(bytes)?;
+    let schema = line.text("{\"schema\":\"")?;
+    let agent = line.text(",\"agent\":\"")?;
+    let harness = line.text(",\"harness\":\"")?;
+    let state = line.word(",\"state\":\"", State::from_word, &State::Unknown)?;
+    let blocked_on = line.word(",\"blockedOn\":\"", BlockedOn::from_word, &BlockedOn::Unknown)?;
+    let input_buffer = line.word(",\"inputBuffer\":\"", InputBuffer::from_word, &InputBuffer::Unknown)?;
+    let ask = line.word(",\"ask\":\"", Ask::from_word, &Ask::Unknown)?;
+    let reason = line.optional_text(",\"reason\":\"")?;
+    let exit = line.optional_text(",\"exit\":\"")?;
+    let pty_session = line.optional_text(",\"ptySession\":\"")?;
+    let incarnation = line.text(",\"incarnation\":\"")?;
+    let seq = line.number(",\"seq\":")?;
+    let since_ms = line.number(",\"sinceMs\":")?;
+    let written_at_ms = line.number(",\"writtenAtMs\":")?;
+    let transitions = line.number(",\"transitions\":")?;
+    // Everything is known to fit before a text is copied, so that a line of another form leaves what is spare alone.
+    let extension = WrittenExtension::of(&mut line)?;
+    line.pass("}\n")?;
+    line.has_ended().then(|| Record {
+        schema: spare.copy(schema),
+        agent: spare.copy(agent),
+        harness: spare.copy(harness),
+        state,
+        blocked_on,
+        input_buffer,
+        ask,
+        reason: owned(reason, spare),
+        exit: owned(exit, spare),
+        pty_session: owned(pty_session, spare),
+        incarnation: spare.copy(incarnation),
+        seq,
+        since_ms,
+        written_at_ms,
+        transitions,
+        extension: extension.map(|extension| extension.to_extension(spare)),
+    })
+}
+
+/// Decodes a record however it is spelled.
+fn decode_any(bytes: &[u8], spare: &mut Spare) -> Result<Record, Malformed> {
     let text = utf8(bytes)?;
     let mut found: [Option<&RawValue>; KEYS.len()] = [None; KEYS.len()];
     let mut extensions: (Option<&RawValue>, u32) = (None, 0);
@@ -291,3 +341,6 @@ impl<'a> From<&'a Record> for Written<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,10 +72,12 @@ impl Spare {
         }
     }
 
-    fn take(&mut self) -> String {
-        let mut text = self.texts.pop().unwrap_or_default();
-        text.clear();
-        text
+    /// A copy of a text in the memory that was given last.
+    pub fn copy(&mut self, text: &str) -> String {
+        let mut own = self.texts.pop().unwrap_or_default();
+        own.clear();
+        own.push_str(text);
+        own
     }
 }
 
@@ -197,9 +199,7 @@ impl Visitor<'_> for Text<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<String, E> {
-        let mut own = self.0.take();
-        own.push_str(text);
-        Ok(own)
+        Ok(self.0.copy(text))
     }
 }
 
