@@ -134,6 +134,12 @@ value! {
     }
 }
 
+impl From<core::DerivedRef<'_>> for State {
+    fn from(derived: core::DerivedRef<'_>) -> Self {
+        State::from(derived.to_derived())
+    }
+}
+
 impl From<core::Derived> for State {
     fn from(derived: core::Derived) -> Self {
         State {
