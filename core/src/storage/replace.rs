@@ -158,7 +158,8 @@ impl StagedNames {
     /// Names for this process. A forked child needs its own.
     #[must_use]
     pub fn new(host: &Host) -> Self {
-        let process = format!("{}-{}", host.processes.own_pid(), host.processes.own_start());
+        let (pid, start) = host.processes.own();
+        let process = format!("{pid}-{start}");
         StagedNames { process, next: host.random.next_u64() }
     }
 
