@@ -60,13 +60,17 @@ impl<'a> Line<'a> {
     /// Goes past `before` and past an unsigned whole number of 64 bits.
     pub(super) fn number(&mut self, before: &str) -> Option<u64> {
         self.pass(before)?;
-        let length = self.0.bytes().position(|byte| !byte.is_ascii_digit())?;
-        let (digits, rest) = self.0.split_at_checked(length)?;
-        if digits.len() > 1 && digits.starts_with('0') {
+        let (mut number, mut length) = (0_u64, 0);
+        for digit in self.0.bytes().map(|byte| byte.wrapping_sub(b'0')).take_while(|digit| *digit < 10) {
+            number = number.checked_mul(10)?.checked_add(u64::from(digit))?;
+            length += 1;
+        }
+        // JSON has no number without a digit, and none with zeros before it.
+        if length == 0 || (length > 1 && self.0.starts_with('0')) {
             return None;
         }
-        self.0 = rest;
-        digits.parse().ok()
+        self.0 = self.0.get(length..)?;
+        Some(number)
     }
 
     /// As [`Line::number`], for a member that may be left out.
