@@ -15,6 +15,9 @@ use crate::json::strict::{self, Malformed, Spare};
 /// A larger file is not decoded (HS-18).
 pub const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
 
+/// Room for nearly every record, most of which take half of it, so that its line does not grow by steps.
+const USUAL_RECORD_BYTES: usize = 1024;
+
 /// The keys in their written order, in which a repeated one is refused.
 const KEYS: [&str; 15] = [
     "schema",
@@ -281,16 +284,13 @@ impl<'a> Fields<'a, '_> {
 }
 
 fn encode_with(record: &Record, unknown: Vec<(String, String)>) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Written::from(record)).expect("strings and integers always serialise");
-    let extension = record.extension.as_ref().map(|known| (EXTENSION.to_owned(), known.to_json()));
-    for (key, value) in extension.into_iter().chain(unknown) {
-        // The closing brace goes to the end again after each member.
-        line.pop();
-        line.push(b',');
-        serde_json::to_writer(&mut line, &key).expect("a string always serialises");
-        line.push(b':');
-        line.extend_from_slice(value.as_bytes());
-        line.push(b'}');
+    let mut line = Vec::with_capacity(USUAL_RECORD_BYTES);
+    serde_json::to_writer(&mut line, &Written::from(record)).expect("strings and integers always serialise");
+    if let Some(extension) = &record.extension {
+        strict::push_member(&mut line, EXTENSION, |line| extension.write_json(line));
+    }
+    for (key, value) in unknown {
+        strict::push_member(&mut line, &key, |line| line.extend_from_slice(value.as_bytes()));
     }
     line.push(b'\n');
     line

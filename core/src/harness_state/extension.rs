@@ -130,18 +130,12 @@ impl Extension {
         Ok(())
     }
 
-    /// The value of the key, compact.
-    pub(super) fn to_json(&self) -> String {
-        let mut json = serde_json::to_string(&Written::from(self)).expect("strings and integers serialise");
+    /// Writes the value of the key, compact.
+    pub(super) fn write_json(&self, line: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *line, &Written::from(self)).expect("strings and integers serialise");
         for (key, value) in &self.unknown {
-            json.pop();
-            json.push(',');
-            json.push_str(&serde_json::to_string(key).expect("a string always serialises"));
-            json.push(':');
-            json.push_str(value);
-            json.push('}');
+            strict::push_member(line, key, |line| line.extend_from_slice(value.as_bytes()));
         }
-        json
     }
 
     /// Stamped at this moment, and otherwise as it stands; what no reboot and no other machine leaves true is left
