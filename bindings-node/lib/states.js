@@ -3,8 +3,8 @@
 
 const { native } = require('./native.js')
 
-/** For each entry of a sheet so many texts, and so many numbers. */
-const TEXTS = 5
+/** For each entry so many words, the places of its texts among them, and so many numbers. */
+const WORDS = 6
 const NUMBERS = 5
 const IS_THERE = 2 ** 31
 const NUMBERS_FROM = 16
@@ -19,32 +19,35 @@ function entriesOf({ texts, words: marks, numbers }) {
   words ??= native.stateWords()
   const { state, blockedOn, inputBuffer, ask } = words
   const text = JSON.parse(texts)
-  const number = (entry, index) => (
-    (marks[entry] >>> (NUMBERS_FROM + index)) & 1 ? numbers[entry * NUMBERS + index] : null
-  )
-  return Array.from(marks, (mark, entry) => {
-    const at = entry * TEXTS
-    const path = text[at]
-    if (mark < IS_THERE) return { path, state: null }
-    return {
+  const entries = []
+  for (let at = 0, number = 0; at < marks.length; at += WORDS, number += NUMBERS) {
+    const mark = marks[at]
+    const path = text[marks[at + 1]]
+    if (mark < IS_THERE) {
+      entries.push({ path, state: null })
+      continue
+    }
+    const has = mark >>> NUMBERS_FROM
+    entries.push({
       path,
       state: {
         state: state[mark & 15],
         blockedOn: blockedOn[(mark >>> 4) & 15],
         inputBuffer: inputBuffer[(mark >>> 8) & 15],
         ask: ask[(mark >>> 12) & 15],
-        harness: text[at + 1],
-        sinceMs: number(entry, 0),
-        observedAtMs: number(entry, 1),
-        ownershipSequence: number(entry, 2),
-        transitionSequence: number(entry, 3),
-        evidenceIncarnation: text[at + 2],
-        exit: text[at + 3],
-        reason: text[at + 4],
-        validUntilMs: number(entry, 4),
+        harness: text[marks[at + 2]],
+        sinceMs: has & 1 ? numbers[number] : null,
+        observedAtMs: has & 2 ? numbers[number + 1] : null,
+        ownershipSequence: has & 4 ? numbers[number + 2] : null,
+        transitionSequence: has & 8 ? numbers[number + 3] : null,
+        evidenceIncarnation: text[marks[at + 3]],
+        exit: text[marks[at + 4]],
+        reason: text[marks[at + 5]],
+        validUntilMs: has & 16 ? numbers[number + 4] : null,
       },
-    }
-  })
+    })
+  }
+  return entries
 }
 
 module.exports = { entriesOf }

@@ -1,7 +1,7 @@
 /** Readers, snapshots and probes. */
 
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -44,6 +44,28 @@ test('hs_84_the_recorded_tuple_by_directory_by_record_and_by_url', async (t) => 
     assert.deepEqual(await reader.read(), expected)
     assert.deepEqual(reader.readSync(), expected)
   }
+})
+
+test('hs_69_reading_again_answers_what_stands_now_in_an_object_of_the_callers_own', async (t) => {
+  const { directory, writer } = claimedSeat(t)
+  const reader = new Reader(directory)
+  assert.equal(reader.readSync().reason, 'claimed')
+  for (const state of ['active', 'idle', 'active']) {
+    writer.observeSync({ state })
+    const [first, second] = [reader.readSync(), reader.readSync()]
+    assert.equal(first.state, state)
+    assert.deepEqual(second, first)
+    assert.deepEqual(second, await reader.read())
+    assert.deepEqual(Object.keys(second), Object.keys(await reader.read()), 'the members in the same order')
+    first.state = 'changed by its owner'
+    assert.equal(second.state, state)
+    assert.equal(reader.readSync().state, state)
+  }
+  rmSync(join(directory, 'harness-state'))
+  assert.deepEqual([reader.readSync(), reader.readSync()], [null, null])
+  writeFileSync(join(directory, 'harness-state'), '{')
+  assert.deepEqual([reader.readSync().reason, reader.readSync().reason], ['malformed-record', 'malformed-record'])
+  assert.equal(new Reader(join(directory, 'missing')).readSync(), null)
 })
 
 test('hs_17_numbers_beyond_2_53_are_exact', async (t) => {

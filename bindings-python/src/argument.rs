@@ -4,6 +4,7 @@
 //! surrogate pair, a number out of range) is one error everywhere, before anything is touched. A value of the wrong
 //! type stays a `TypeError`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use gallivant_core::{Code, Error};
@@ -84,6 +85,7 @@ macro_rules! fields {
 
 fields! {
     String as Given<String>: |given| given.0;
+    Cow<'static, str> as Given<String>: |given| given.0.into();
     u64 as Given<u64>: |given| given.0;
     u32 as Given<u32>: |given| given.0;
     bool as bool: |given| given;

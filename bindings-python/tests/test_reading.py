@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -56,6 +57,37 @@ class Reading(SeatCase):
             ),
         )
         self.assertFalse(state.is_unknown)
+
+    def test_hs_69_reading_again_answers_what_stands_now(self):
+        writer = self.claimed()
+        reader = gallivant.Reader(self.seat)
+        self.assertEqual(reader.read().reason, "claimed")
+        for state in ("active", "idle", "active"):
+            writer.observe(state)
+            first, second = reader.read(), reader.read()
+            self.assertEqual(first.state, state)
+            self.assertEqual(second, first)
+            self.assertEqual(second, gallivant.Reader(self.seat).read())
+        record = os.path.join(self.seat, "harness-state")
+        os.remove(record)
+        self.assertEqual([reader.read(), reader.read()], [None, None])
+        with open(record, "w", encoding="utf-8") as file:
+            file.write("{")
+        self.assertEqual([reader.read().reason, reader.read().reason], ["malformed-record"] * 2)
+
+    def test_threads_may_share_a_reader(self):
+        writer = self.claimed()
+        writer.observe("active")
+        reader = gallivant.Reader(self.seat)
+        found = []
+        threads = [
+            threading.Thread(target=lambda: found.extend({reader.read().state for _ in range(2_000)})) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, ["active"] * 4)
 
     def test_hs_83_unknown_says_why_and_blanks_the_rest(self):
         host = TestHost(wall_ms=NOW)

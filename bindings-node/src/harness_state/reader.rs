@@ -4,12 +4,14 @@
 //! probe's answer can make a difference, asks its function, and derives with the answer. No foreign code runs under
 //! native code.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gallivant_core::harness_state::{LeaseProbe, Moment, Options, Probe, ProcessProbe, Reader, Snapshot};
+use gallivant_core::harness_state::{
+    Derived, LeaseProbe, Moment, Options, Probe, ProcessProbe, ReadBuffer, Reader, Snapshot,
+};
 use gallivant_core::process::{Liveness, ProcessIdentity};
 use gallivant_core::{Code, Error, Host, Result};
-use napi::bindgen_prelude::BigInt;
+use napi::bindgen_prelude::{BigInt, Either};
 use napi_derive::napi;
 
 use super::explain::ExplanationParts;
@@ -38,15 +40,55 @@ pub struct ProbeParts {
 pub struct NativeReader {
     reader: Reader,
     host: Host,
+    /// Only JavaScript's own thread takes it.
+    again: Mutex<Again>,
+}
+
+/// What one read without a probe leaves to the next.
+#[derive(Debug, Default)]
+struct Again {
+    buffer: ReadBuffer,
+    /// The number of the answer below; 0 where there was none yet.
+    mark: u32,
+    told: Option<Derived>,
+}
+
+/// An answer, and the number by which JavaScript says that it has it.
+#[napi(object, object_from_js = false, use_nullable = true)]
+#[derive(Debug)]
+pub struct MarkedParts {
+    /// At least 1, and another than that of the answer before.
+    pub mark: u32,
+    /// What may be concluded; null when nothing was ever observed.
+    pub state: Option<DerivedParts>,
+}
+
+impl Again {
+    fn read(&mut self, reader: &Reader, known: u32) -> Either<u32, MarkedParts> {
+        let derived = reader.read_into(None, &mut self.buffer);
+        let is_told = self.mark != 0 && derived == self.told.as_ref().map(Derived::lend);
+        if is_told && self.mark == known {
+            return Either::A(known);
+        }
+        if !is_told {
+            self.told = derived.map(|derived| derived.to_derived());
+            self.mark = self.mark.checked_add(1).unwrap_or(1);
+        }
+        Either::B(MarkedParts { mark: self.mark, state: self.told.clone().map(DerivedParts::from) })
+    }
 }
 
 impl NativeReader {
+    fn new(reader: Reader, host: Host) -> Self {
+        NativeReader { reader, host, again: Mutex::default() }
+    }
+
     fn take(&self) -> NativeSnapshot {
         NativeSnapshot { snapshot: self.reader.snapshot(), options: self.reader.options().clone() }
     }
 
     fn share(&self) -> Self {
-        NativeReader { reader: self.reader.clone(), host: self.host.clone() }
+        NativeReader::new(self.reader.clone(), self.host.clone())
     }
 
     fn probe(&self, parts: ProbeParts) -> Result<Option<Arc<dyn Probe + Send + Sync>>> {
@@ -84,7 +126,7 @@ impl NativeReader {
     pub fn open(host: &NativeHost, path: String, set: OptionParts) -> Answer<NativeReader> {
         Answer::of(|| {
             let reader = Reader::try_open(path, &options(&set)?, &host.host)?;
-            Ok(NativeReader { reader, host: host.host.clone() })
+            Ok(NativeReader::new(reader, host.host.clone()))
         })
     }
 
@@ -105,6 +147,13 @@ impl NativeReader {
     #[napi(catch_unwind)]
     pub fn read_sync(&self, probe: ProbeParts) -> Answer<Option<DerivedParts>> {
         Answer::of(|| self.read(probe))
+    }
+
+    /// The same without a probe, for whoever has the answer with the number `known`: that number again where it is still
+    /// the answer. Making an object out of an answer takes several times as long as reading it.
+    #[napi(catch_unwind)]
+    pub fn read_again(&self, known: u32) -> Either<u32, MarkedParts> {
+        self.again.lock().unwrap_or_else(PoisonError::into_inner).read(&self.reader, known)
     }
 
     /// Why what may be concluded now is concluded.

@@ -15,20 +15,32 @@ const NUMBERS_FROM: u32 = 16;
 /// A list of places and their states. `lib/states.js` reads it.
 #[napi(object, object_from_js = false)]
 pub struct SheetParts {
-    /// A JSON array of five members for each entry, strings or null: path, harness, token, exit, reason.
+    /// A JSON array: null, and after it every text that an entry has, those that entries in a row have in common once.
     pub texts: String,
-    /// A number for each entry: the places of its four words in [`StateWords`], and which of the numbers there are.
+    /// Six for each entry: the places of its four words in [`StateWords`] and which of the numbers there are, in one;
+    /// then where its texts stand among `texts`: path, harness, token, exit, reason.
     pub words: Uint32Array,
     /// Five for each entry: since, observed at, ownership sequence, transition sequence, valid until.
     pub numbers: BigUint64Array,
 }
 
 /// Writes a sheet, entry by entry.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sheet {
     texts: Vec<u8>,
     words: Vec<u32>,
     numbers: Vec<u64>,
+    /// How many texts there are, null counted.
+    count: u32,
+    /// What stood last at each of the places but the path's, and where that is among the texts.
+    last: [(String, u32); 4],
+}
+
+impl Default for Sheet {
+    fn default() -> Self {
+        let (texts, words, numbers) = (b"[null".to_vec(), Vec::new(), Vec::new());
+        Sheet { texts, words, numbers, count: 1, last: Default::default() }
+    }
 }
 
 /// The words of the four axes, in the order in which a sheet counts them.
@@ -63,15 +75,12 @@ pub struct LeftOutParts {
 impl Sheet {
     /// Adds a place and what may be concluded of it; none where nothing stands there.
     pub(super) fn push(&mut self, path: &str, derived: Option<DerivedRef<'_>>) {
-        self.text(Some(path));
+        let path = self.text(path);
         let Some(derived) = derived else {
-            (0..4).for_each(|_| self.text(None));
-            self.words.push(0);
+            self.words.extend([0, path, 0, 0, 0, 0]);
             self.numbers.extend([0; 5]);
             return;
         };
-        let texts = [derived.harness, derived.evidence_incarnation, derived.exit, derived.reason];
-        texts.into_iter().for_each(|text| self.text(text));
         let axes = [
             place(State::ALL, derived.state),
             place(BlockedOn::ALL, derived.blocked_on),
@@ -93,19 +102,40 @@ impl Sheet {
             word |= u32::from(number.is_some()) << bit;
             self.numbers.push(number.unwrap_or(0));
         }
-        self.words.push(word);
+        self.words.extend([word, path]);
+        let texts = [derived.harness, derived.evidence_incarnation, derived.exit, derived.reason];
+        for (place, text) in texts.into_iter().enumerate() {
+            let at = text.map_or(0, |text| self.text_again(place, text));
+            self.words.push(at);
+        }
     }
 
-    fn text(&mut self, text: Option<&str>) {
-        self.texts.push(if self.texts.is_empty() { b'[' } else { b',' });
-        serde_json::to_writer(&mut self.texts, &text).expect("a string always serialises");
+    fn text(&mut self, text: &str) -> u32 {
+        self.texts.push(b',');
+        serde_json::to_writer(&mut self.texts, text).expect("a string always serialises");
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// Where a text stands, which is most often the one that the entry before had at its place.
+    fn text_again(&mut self, place: usize, text: &str) -> u32 {
+        let (last, at) = &self.last[place];
+        if *at > 0 && last == text {
+            return *at;
+        }
+        let at = self.text(text);
+        let (last, last_at) = &mut self.last[place];
+        last.clear();
+        last.push_str(text);
+        *last_at = at;
+        at
     }
 }
 
 impl From<Sheet> for SheetParts {
     fn from(sheet: Sheet) -> Self {
         let mut texts = String::from_utf8(sheet.texts).expect("JSON is UTF-8");
-        texts.push_str(if texts.is_empty() { "[]" } else { "]" });
+        texts.push(']');
         SheetParts { texts, words: sheet.words.into(), numbers: sheet.numbers.into() }
     }
 }

@@ -1,6 +1,6 @@
 //! `gallivant.Fleet` and what it reads.
 //!
-//! What a read found stays in the core's own form. Python's objects are made when they are asked for, so that a fleet of
+//! What a read found stays in a [`Sheet`]. Python's objects are made when they are asked for, so that a fleet of
 //! which a program looks at three seats costs three objects.
 
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gallivant_core::harness_state::{self as core, FleetOptions, FleetProbe};
+use gallivant_core::harness_state::{self as core, FleetOptions, FleetProbe, FleetSummary};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
@@ -16,6 +16,7 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 use super::options::{Options, options_of};
 use super::probe::fleet_probe_of;
 use super::record::State;
+use super::sheet::Sheet;
 use crate::argument::{Given, taken};
 use crate::call;
 use crate::host::host_of;
@@ -81,8 +82,9 @@ impl Fleet {
     /// Every record, and what may be concluded from each now. What cannot be read is an entry that is unknown, what was
     /// not looked at is said in `left_out`, and a root that does not exist has no entries.
     fn read(&self, py: Python<'_>) -> PyResult<FleetView> {
-        let view = call::infallible(py, || self.fleet.read(self.probe))?;
-        FleetView::of(py, view)
+        let mut sheet = Sheet::default();
+        let summary = call::infallible(py, || self.fleet.for_each(self.probe, |entry| sheet.push(&entry)))?;
+        FleetView::of(py, sheet, summary)
     }
 
     /// Forgets what was found, so that the next read walks the whole tree again.
@@ -163,8 +165,8 @@ pub(crate) struct FleetEntry {
 }
 
 enum EntryPath {
-    /// This entry of a view; the state is made from it when it is asked for.
-    Lent(Arc<core::FleetView>, usize),
+    /// This place of a sheet; the state is made from it when it is asked for.
+    Lent(Arc<Sheet>, usize),
     Own(String),
 }
 
@@ -186,7 +188,7 @@ impl FleetEntry {
     #[getter]
     fn path(&self) -> &str {
         match &self.path {
-            EntryPath::Lent(view, position) => &view.entries[*position].path,
+            EntryPath::Lent(sheet, position) => sheet.path(*position),
             EntryPath::Own(path) => path,
         }
     }
@@ -195,9 +197,7 @@ impl FleetEntry {
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<Py<State>> {
         let state = self.state.get_or_try_init(py, || match &self.path {
-            EntryPath::Lent(view, position) => {
-                Py::new(py, State::from(view.entries[*position].derived.clone()))
-            }
+            EntryPath::Lent(sheet, position) => Py::new(py, State::from(sheet.derived(*position))),
             EntryPath::Own(_) => unreachable!("an entry that was made of a state has it"),
         })?;
         Ok(state.clone_ref(py))
@@ -226,7 +226,8 @@ impl FleetEntry {
 /// `len(view)`, `view[3]`, `for entry in view`.
 #[pyclass(frozen, sequence, module = "gallivant")]
 pub(crate) struct FleetView {
-    view: Arc<core::FleetView>,
+    sheet: Arc<Sheet>,
+    valid_until_ms: Option<u64>,
     entries: PyOnceLock<Py<PyTuple>>,
     left_out: Py<LeftOut>,
 }
@@ -234,18 +235,19 @@ pub(crate) struct FleetView {
 impl FleetView {
     const FIELDS: &'static [&'static str] = &["entries", "valid_until_ms", "left_out"];
 
-    fn of(py: Python<'_>, view: core::FleetView) -> PyResult<Self> {
-        let left_out = Py::new(py, LeftOut::from(view.left_out.clone()))?;
-        Ok(FleetView { view: Arc::new(view), entries: PyOnceLock::new(), left_out })
+    fn of(py: Python<'_>, sheet: Sheet, summary: FleetSummary) -> PyResult<Self> {
+        let left_out = Py::new(py, LeftOut::from(summary.left_out))?;
+        let (sheet, valid_until_ms) = (Arc::new(sheet), summary.valid_until_ms);
+        Ok(FleetView { sheet, valid_until_ms, entries: PyOnceLock::new(), left_out })
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let entries = self.entries.get_or_try_init(py, || {
             let entry = |position| {
-                let path = EntryPath::Lent(Arc::clone(&self.view), position);
+                let path = EntryPath::Lent(Arc::clone(&self.sheet), position);
                 Py::new(py, FleetEntry { path, state: PyOnceLock::new() })
             };
-            let entries = (0..self.view.entries.len()).map(entry).collect::<PyResult<Vec<_>>>()?;
+            let entries = (0..self.sheet.len()).map(entry).collect::<PyResult<Vec<_>>>()?;
             PyTuple::new(py, entries).map(Bound::unbind)
         })?;
         Ok(entries.bind(py))
@@ -264,8 +266,8 @@ impl FleetView {
     ) -> PyResult<Self> {
         let made = PyOnceLock::new();
         made.get_or_try_init(py, || PyTuple::new(py, entries).map(Bound::unbind))?;
-        let view = core::FleetView { valid_until_ms: taken(valid_until_ms), ..core::FleetView::default() };
-        Ok(FleetView { view: Arc::new(view), entries: made, left_out })
+        let (sheet, valid_until_ms) = (Arc::default(), taken(valid_until_ms));
+        Ok(FleetView { sheet, valid_until_ms, entries: made, left_out })
     }
 
     /// The records.
@@ -278,7 +280,7 @@ impl FleetView {
     /// time alone changes none.
     #[getter]
     fn valid_until_ms(&self) -> Option<u64> {
-        self.view.valid_until_ms
+        self.valid_until_ms
     }
 
     /// What was not looked at.
@@ -288,7 +290,7 @@ impl FleetView {
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.entries.get(py).map_or(self.view.entries.len(), |entries| entries.bind(py).len())
+        self.entries.get(py).map_or(self.sheet.len(), |entries| entries.bind(py).len())
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<EntryIterator<'py>> {

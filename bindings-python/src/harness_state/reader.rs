@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use gallivant_core::Host;
-use gallivant_core::harness_state::{self as core, Moment};
+use gallivant_core::harness_state::{self as core, Derived, Moment, ReadBuffer};
 use pyo3::prelude::*;
 
 use super::explain::Explanation;
@@ -25,6 +26,38 @@ use crate::testing::TestHost;
 pub(crate) struct Reader {
     reader: core::Reader,
     host: Host,
+    /// Never waited for: a thread that finds it in use, and a forked child in which it stays in use for ever, reads
+    /// without it.
+    again: Mutex<Again>,
+}
+
+/// What one read leaves to the next: memory, and the answer, which is handed out again while it stays the same.
+#[derive(Debug, Default)]
+struct Again {
+    buffer: ReadBuffer,
+    told: Option<(Derived, Py<State>)>,
+}
+
+/// What became of a read that uses [`Again`].
+enum Told {
+    /// Nothing was ever observed.
+    Nothing,
+    /// The answer is the one that was told last.
+    Again,
+    /// It is another.
+    Anew(Derived),
+}
+
+impl Again {
+    fn read(&mut self, reader: &core::Reader, probe: Option<&dyn core::Probe>) -> Told {
+        match reader.read_into(probe, &mut self.buffer) {
+            None => Told::Nothing,
+            Some(derived) if self.told.as_ref().is_some_and(|(told, _)| told.lend() == derived) => {
+                Told::Again
+            }
+            Some(derived) => Told::Anew(derived.to_derived()),
+        }
+    }
 }
 
 #[pymethods]
@@ -38,7 +71,8 @@ impl Reader {
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
         let host = host_of(host);
-        Ok(Reader { reader: opened(py, &path.0, &options_of(options), &host)?, host })
+        let reader = opened(py, &path.0, &options_of(options), &host)?;
+        Ok(Reader { reader, host, again: Mutex::default() })
     }
 
     /// What may be concluded now; None when nothing was ever observed, which is not unknown. What cannot be read is
@@ -54,12 +88,23 @@ impl Reader {
     #[pyo3(signature = (
         probe: "str | ProcessIdentity | collections.abc.Callable[[Record], str | bool | None] | None" = None
     ))]
-    fn read(&self, py: Python<'_>, probe: Option<&Bound<'_, PyAny>>) -> PyResult<Option<State>> {
+    fn read(&self, py: Python<'_>, probe: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Py<State>>> {
         let probe = probe.map(|probe| probe_of(probe, &self.reader, &self.host)).transpose()?;
         let probe = probe.as_deref();
-        let derived =
-            call::infallible(py, || self.reader.read(probe.map(|probe| probe as &dyn core::Probe)))?;
-        Ok(derived.map(State::from))
+        let Ok(mut again) = self.again.try_lock() else {
+            let derived = call::infallible(py, || self.reader.read(dynamic(probe)))?;
+            return derived.map(|derived| Py::new(py, State::from(derived))).transpose();
+        };
+        let again = &mut *again;
+        match call::infallible(py, || again.read(&self.reader, dynamic(probe)))? {
+            Told::Nothing => return Ok(None),
+            Told::Again => {}
+            Told::Anew(derived) => {
+                let state = Py::new(py, State::from(derived.clone()))?;
+                again.told = Some((derived, state));
+            }
+        }
+        Ok(again.told.as_ref().map(|(_, state)| state.clone_ref(py)))
     }
 
     /// As `read`, and why: the record, the clock, each row of the reading table that was tried, and the one that decided.
@@ -88,6 +133,10 @@ impl Reader {
     fn __repr__(&self) -> String {
         format!("<gallivant.Reader path={:?}>", self.reader.path())
     }
+}
+
+fn dynamic(probe: Option<&(dyn core::Probe + Send + Sync)>) -> Option<&dyn core::Probe> {
+    probe.map(|probe| probe as &dyn core::Probe)
 }
 
 /// A reader of the core. The core's own, which cannot fail, takes the empty path for a record that is not there; here it

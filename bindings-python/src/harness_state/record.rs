@@ -1,5 +1,7 @@
 //! `gallivant.Record`, what stands on disk, and `gallivant.State`, what may be concluded from it.
 
+use std::borrow::Cow;
+
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::Word;
 use pyo3::prelude::*;
@@ -97,13 +99,13 @@ value! {
     /// `UNKNOWN_*`; `blocked_on`, `input_buffer` and `ask` are then unknown too, `since_ms` and `exit` None.
     State {
         /// What the harness is doing.
-        state: String,
+        state: Cow<'static, str>,
         /// Whom it waits for.
-        blocked_on: String,
+        blocked_on: Cow<'static, str>,
         /// Whether text waits in its input line.
-        input_buffer: String,
+        input_buffer: Cow<'static, str>,
         /// What a person is asked for.
-        ask: String,
+        ask: Cow<'static, str>,
         /// When this began, wall clock in ms since 1970.
         since_ms: Option<u64> = None,
         /// How it ended.
@@ -132,13 +134,19 @@ value! {
     }
 }
 
+impl From<core::DerivedRef<'_>> for State {
+    fn from(derived: core::DerivedRef<'_>) -> Self {
+        State::from(derived.to_derived())
+    }
+}
+
 impl From<core::Derived> for State {
     fn from(derived: core::Derived) -> Self {
         State {
-            state: derived.state.word().to_owned(),
-            blocked_on: derived.blocked_on.word().to_owned(),
-            input_buffer: derived.input_buffer.word().to_owned(),
-            ask: derived.ask.word().to_owned(),
+            state: derived.state.word().into(),
+            blocked_on: derived.blocked_on.word().into(),
+            input_buffer: derived.input_buffer.word().into(),
+            ask: derived.ask.word().into(),
             since_ms: derived.since_ms,
             exit: derived.exit,
             reason: derived.reason.map(std::borrow::Cow::into_owned),

@@ -6,13 +6,17 @@ use std::mem::take;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::extension::{EXTENSION, Extension};
+use super::extension::{EXTENSION, Extension, WrittenExtension};
+use super::line::{Line, owned};
 use super::observation::{Ask, BlockedOn, InputBuffer, State};
 use super::record::{Record, Word};
 use crate::json::strict::{self, Malformed, Spare};
 
 /// A larger file is not decoded (HS-18).
 pub const MAX_RECORD_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Room for nearly every record, most of which take half of it, so that its line does not grow by steps.
+const USUAL_RECORD_BYTES: usize = 1024;
 
 /// The keys in their written order, in which a repeated one is refused.
 const KEYS: [&str; 15] = [
@@ -44,6 +48,55 @@ pub fn decode(bytes: &[u8]) -> Result<Record, Malformed> {
 
 /// As [`decode`], with strings of records that nobody needs any more.
 pub(super) fn decode_with(bytes: &[u8], spare: &mut Spare) -> Result<Record, Malformed> {
+    match decode_written(bytes, spare) {
+        Some(record) => Ok(record),
+        None => decode_any(bytes, spare),
+    }
+}
+
+/// Decodes a line that is spelled as [`encode`] spells it; none where it is spelled otherwise, or is no record.
+fn decode_written(bytes: &[u8], spare: &mut Spare) -> Option<Record> {
+    let mut line = Line::of(bytes)?;
+    let schema = line.text("{\"schema\":\"")?;
+    let agent = line.text(",\"agent\":\"")?;
+    let harness = line.text(",\"harness\":\"")?;
+    let state = line.word(",\"state\":\"", State::from_word, &State::Unknown)?;
+    let blocked_on = line.word(",\"blockedOn\":\"", BlockedOn::from_word, &BlockedOn::Unknown)?;
+    let input_buffer = line.word(",\"inputBuffer\":\"", InputBuffer::from_word, &InputBuffer::Unknown)?;
+    let ask = line.word(",\"ask\":\"", Ask::from_word, &Ask::Unknown)?;
+    let reason = line.optional_text(",\"reason\":\"")?;
+    let exit = line.optional_text(",\"exit\":\"")?;
+    let pty_session = line.optional_text(",\"ptySession\":\"")?;
+    let incarnation = line.text(",\"incarnation\":\"")?;
+    let seq = line.number(",\"seq\":")?;
+    let since_ms = line.number(",\"sinceMs\":")?;
+    let written_at_ms = line.number(",\"writtenAtMs\":")?;
+    let transitions = line.number(",\"transitions\":")?;
+    // Everything is known to fit before a text is copied, so that a line of another form leaves what is spare alone.
+    let extension = WrittenExtension::of(&mut line)?;
+    line.pass("}\n")?;
+    line.has_ended().then(|| Record {
+        schema: spare.copy(schema),
+        agent: spare.copy(agent),
+        harness: spare.copy(harness),
+        state,
+        blocked_on,
+        input_buffer,
+        ask,
+        reason: owned(reason, spare),
+        exit: owned(exit, spare),
+        pty_session: owned(pty_session, spare),
+        incarnation: spare.copy(incarnation),
+        seq,
+        since_ms,
+        written_at_ms,
+        transitions,
+        extension: extension.map(|extension| extension.to_extension(spare)),
+    })
+}
+
+/// Decodes a record however it is spelled.
+fn decode_any(bytes: &[u8], spare: &mut Spare) -> Result<Record, Malformed> {
     let text = utf8(bytes)?;
     let mut found: [Option<&RawValue>; KEYS.len()] = [None; KEYS.len()];
     let mut extensions: (Option<&RawValue>, u32) = (None, 0);
@@ -231,16 +284,13 @@ impl<'a> Fields<'a, '_> {
 }
 
 fn encode_with(record: &Record, unknown: Vec<(String, String)>) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Written::from(record)).expect("strings and integers always serialise");
-    let extension = record.extension.as_ref().map(|known| (EXTENSION.to_owned(), known.to_json()));
-    for (key, value) in extension.into_iter().chain(unknown) {
-        // The closing brace goes to the end again after each member.
-        line.pop();
-        line.push(b',');
-        serde_json::to_writer(&mut line, &key).expect("a string always serialises");
-        line.push(b':');
-        line.extend_from_slice(value.as_bytes());
-        line.push(b'}');
+    let mut line = Vec::with_capacity(USUAL_RECORD_BYTES);
+    serde_json::to_writer(&mut line, &Written::from(record)).expect("strings and integers always serialise");
+    if let Some(extension) = &record.extension {
+        strict::push_member(&mut line, EXTENSION, |line| extension.write_json(line));
+    }
+    for (key, value) in unknown {
+        strict::push_member(&mut line, &key, |line| line.extend_from_slice(value.as_bytes()));
     }
     line.push(b'\n');
     line
@@ -291,3 +341,6 @@ impl<'a> From<&'a Record> for Written<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::line::Line;
 use super::moment::Machine;
 use super::observation::words;
 use super::record::Word;
@@ -129,18 +130,12 @@ impl Extension {
         Ok(())
     }
 
-    /// The value of the key, compact.
-    pub(super) fn to_json(&self) -> String {
-        let mut json = serde_json::to_string(&Written::from(self)).expect("strings and integers serialise");
+    /// Writes the value of the key, compact.
+    pub(super) fn write_json(&self, line: &mut Vec<u8>) {
+        serde_json::to_writer(&mut *line, &Written::from(self)).expect("strings and integers serialise");
         for (key, value) in &self.unknown {
-            json.pop();
-            json.push(',');
-            json.push_str(&serde_json::to_string(key).expect("a string always serialises"));
-            json.push(':');
-            json.push_str(value);
-            json.push('}');
+            strict::push_member(line, key, |line| line.extend_from_slice(value.as_bytes()));
         }
-        json
     }
 
     /// Stamped at this moment, and otherwise as it stands; what no reboot and no other machine leaves true is left
@@ -187,6 +182,76 @@ impl Extension {
             pid_namespace: process.pid_namespace.clone(),
             host: self.host.clone(),
         })
+    }
+}
+
+/// An extension in a line that is spelled as it is written, without children.
+#[derive(Debug)]
+pub(super) struct WrittenExtension<'a> {
+    boot_id: &'a str,
+    boot_ms: u64,
+    awake_ms: u64,
+    host: &'a str,
+    event_ms: Option<u64>,
+    evidence: Option<Word<Evidence>>,
+    late: Option<u64>,
+    process: Option<(u32, u64, &'a str)>,
+}
+
+impl<'a> WrittenExtension<'a> {
+    /// Goes past the member, where it is next; none where it is spelled otherwise, and none within where there is none.
+    #[expect(clippy::option_option, reason = "the outer one says whether the line has the form")]
+    pub(super) fn of(line: &mut Line<'a>) -> Option<Option<Self>> {
+        if !line.passes(",\"gallivant\":{") {
+            return Some(None);
+        }
+        let extension = WrittenExtension {
+            boot_id: line.text("\"bootId\":\"")?,
+            boot_ms: line.number(",\"bootMs\":")?,
+            awake_ms: line.number(",\"awakeMs\":")?,
+            host: line.text(",\"host\":\"")?,
+            event_ms: line.optional_number(",\"eventMs\":")?,
+            evidence: match line.optional_text(",\"evidence\":\"")? {
+                None => None,
+                Some(spelled) => {
+                    let value = Evidence::from_word(spelled);
+                    Some((value.word() == spelled).then_some(Word::known(value))?)
+                }
+            },
+            late: line.optional_number(",\"late\":")?,
+            process: match line.passes(",\"process\":{") {
+                false => None,
+                true => {
+                    let pid = u32::try_from(line.number("\"pid\":")?).ok()?;
+                    let start = line.number(",\"start\":")?;
+                    let pid_namespace = line.text(",\"pidns\":\"")?;
+                    line.pass("}")?;
+                    Some((pid, start, pid_namespace))
+                }
+            },
+        };
+        line.pass("}")?;
+        Some(Some(extension))
+    }
+
+    /// The same with texts of its own.
+    pub(super) fn to_extension(&self, spare: &mut Spare) -> Extension {
+        Extension {
+            boot_id: spare.copy(self.boot_id),
+            boot_ms: self.boot_ms,
+            awake_ms: self.awake_ms,
+            host: spare.copy(self.host),
+            event_ms: self.event_ms,
+            evidence: self.evidence.clone(),
+            children: Vec::new(),
+            late: self.late.unwrap_or(0),
+            process: self.process.map(|(pid, start, pid_namespace)| HarnessProcess {
+                pid,
+                start,
+                pid_namespace: spare.copy(pid_namespace),
+            }),
+            unknown: Vec::new(),
+        }
     }
 }
 

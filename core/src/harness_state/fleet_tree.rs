@@ -136,8 +136,12 @@ impl Tree {
     /// Makes the tree what the disk says, and answers what was left out.
     pub(crate) fn refresh(&mut self, pass: &mut Pass<'_>) -> LeftOut {
         let at_ms = pass.host.clock.wall_ms();
-        let directory = match pass.host.files.open(pass.root) {
-            Ok(directory) => directory,
+        let opened = pass.host.files.open(pass.root).and_then(|directory| {
+            let identity = directory.identity()?;
+            Ok((directory, identity))
+        });
+        let (directory, identity) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
                     self.forget_all(pass);
@@ -154,7 +158,6 @@ impl Tree {
                 return self.left_out.clone();
             }
         };
-        let identity = directory.identity();
         if self.root.as_ref().is_some_and(|(known, _)| *known != identity) {
             self.forget_all(pass);
         }
@@ -367,17 +370,20 @@ impl Walk<'_, '_> {
     fn holds_no_directory(&self, metadata: &Metadata) -> bool {
         self.counts_subdirectories
             && metadata.links == 2
-            && metadata.identity.device == self.directory.identity().device
+            && self.directory.identity().is_ok_and(|root| root.device == metadata.identity.device)
     }
 
     fn list(&mut self, folder: &mut Folder, depth: u32) -> Standing {
-        let mut names: Vec<Box<str>> = Vec::new();
+        let (mut joined, mut places) = (String::new(), Vec::new());
         let (mut own, enters) = (Own::default(), depth < self.pass.bounds.max_depth);
         let listed = self.directory.list(folder.path(), &mut |name, file_type| {
             if file_type == FileType::Directory {
                 match std::str::from_utf8(name) {
                     _ if !enters => own.too_deep += 1,
-                    Ok(name) => names.push(name.into()),
+                    Ok(name) => {
+                        places.push(joined.len()..joined.len() + name.len());
+                        joined.push_str(name);
+                    }
                     Err(_) => own.unnameable += 1,
                 }
             }
@@ -386,17 +392,18 @@ impl Walk<'_, '_> {
             Ok(metadata) => metadata,
             Err(error) => return self.unreadable(folder, error),
         };
+        let mut names: Vec<&str> = places.into_iter().map(|place| &joined[place]).collect();
         names.sort_unstable();
         let mut known =
             std::mem::replace(&mut folder.below, Vec::with_capacity(names.len())).into_iter().peekable();
         for name in names {
-            while let Some(gone) = known.next_if(|folder| *folder.name() < *name) {
+            while let Some(gone) = known.next_if(|folder| folder.name() < name) {
                 self.tell_all(&gone);
             }
-            folder.below.push(match known.next_if(|folder| *folder.name() == *name) {
+            folder.below.push(match known.next_if(|folder| folder.name() == name) {
                 Some(folder) => folder,
-                None if folder.path() == "." => Folder::new([&*name, "/", RECORD].concat().into()),
-                None => Folder::new([folder.path(), "/", &*name, "/", RECORD].concat().into()),
+                None if folder.path() == "." => Folder::new([name, "/", RECORD].concat().into()),
+                None => Folder::new([folder.path(), "/", name, "/", RECORD].concat().into()),
             });
         }
         known.for_each(|gone| self.tell_all(&gone));
@@ -439,7 +446,9 @@ impl Walk<'_, '_> {
 
     fn read(&mut self, folder: &mut Folder, was_there: bool) -> Option<Kept> {
         let mut bytes = std::mem::take(&mut self.buffer);
-        let file = self.directory.read(&folder.record_path, MAX_RECORD_BYTES, &mut bytes);
+        // A fleet cannot keep a descriptor for each record. The change that a reused inode would hide has a later time
+        // of change, because the one that is kept was old when it was read.
+        let file = self.directory.read_and_close(&folder.record_path, MAX_RECORD_BYTES, &mut bytes);
         let look = match &file {
             Ok(file) if !file.through_link => Some(Look::new(file.metadata, self.at_ms)),
             Ok(_) | Err(_) => None,
@@ -447,12 +456,7 @@ impl Walk<'_, '_> {
         let mut stored = Stored::of(file, bytes);
         match &mut stored {
             Stored::Absent => return None,
-            Stored::Parsed(parsed) => {
-                self.buffer = std::mem::take(&mut parsed.bytes);
-                // A fleet cannot keep a descriptor for each record. The change that a reused inode would hide has a
-                // later time of change, because the one that is kept was old when it was read.
-                parsed.file.pin = Box::new(());
-            }
+            Stored::Parsed(parsed) => self.buffer = std::mem::take(&mut parsed.bytes),
             // It could not be opened. Whether there is anything to be opened is another question.
             Stored::Unreadable(Unreadable::Io(_)) => match self.directory.metadata(&folder.record_path) {
                 Ok(_) => {}

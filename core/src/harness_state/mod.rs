@@ -32,6 +32,7 @@ mod fleet_tree;
 mod hook;
 mod hook_check;
 mod hook_process;
+mod line;
 mod log;
 mod moment;
 mod observation;

@@ -73,10 +73,17 @@ impl Moment {
 /// Another clock in whole milliseconds that begin with those of the wall clock: the two then differ by the same number
 /// until one of them is set, and what follows from either is the same at each read.
 fn beside(wall_ms: u64, wall: Duration, other: Duration) -> u64 {
-    let behind_ns = i128::try_from(wall.as_nanos()).unwrap_or(i128::MAX)
-        - i128::try_from(other.as_nanos()).unwrap_or(i128::MAX);
-    let behind_ms = (behind_ns + 500_000).div_euclid(1_000_000);
-    u64::try_from(i128::from(wall_ms) - behind_ms).unwrap_or(0)
+    // How far the other is behind, in the nearest whole ms; of two that are as near the greater, also where it is ahead.
+    let whole_ms = |length: Duration, half_ns: u32| {
+        length
+            .as_secs()
+            .saturating_mul(1000)
+            .saturating_add(u64::from((length.subsec_nanos() + half_ns) / 1_000_000))
+    };
+    match wall.checked_sub(other) {
+        Some(behind) => wall_ms.saturating_sub(whole_ms(behind, 500_000)),
+        None => wall_ms.saturating_add(whole_ms(other - wall, 499_999)),
+    }
 }
 
 /// Whether a record may still be believed.

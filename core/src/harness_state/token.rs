@@ -12,8 +12,8 @@ static MINTED: AtomicU64 = AtomicU64::new(0);
 #[must_use]
 pub fn mint_token(host: &Host) -> String {
     let counter = MINTED.fetch_add(1, Ordering::Relaxed);
-    let pid = host.processes.own_pid();
-    format!("{pid}-{}-{counter}-{:016x}", host.processes.own_start(), host.random.next_u64())
+    let (pid, start) = host.processes.own();
+    format!("{pid}-{start}-{counter}-{:016x}", host.random.next_u64())
 }
 
 pub(crate) fn refuse_empty(token: &str) -> Result<()> {

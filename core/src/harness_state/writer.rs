@@ -482,9 +482,12 @@ impl Writer {
 
     /// The floor, read again only when its file has changed since it was last judged (HS-38).
     fn floor(&self, directory: &dyn Directory) -> Result<Floor> {
-        let now = directory.metadata(FLOOR);
-        if let Some(judged) = self.memory().floor.as_ref().filter(|judged| judged.stands(&now)) {
-            return Ok(judged.floor.clone());
+        let is_known = self.memory().floor.is_some();
+        if is_known {
+            let now = directory.metadata(FLOOR);
+            if let Some(judged) = self.memory().floor.as_ref().filter(|judged| judged.stands(&now)) {
+                return Ok(judged.floor.clone());
+            }
         }
         let read_at_ms = self.seat.host.clock.wall_ms();
         let (floor, file) = self.seat.floor(directory)?;

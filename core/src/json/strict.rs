@@ -72,10 +72,12 @@ impl Spare {
         }
     }
 
-    fn take(&mut self) -> String {
-        let mut text = self.texts.pop().unwrap_or_default();
-        text.clear();
-        text
+    /// A copy of a text in the memory that was given last.
+    pub fn copy(&mut self, text: &str) -> String {
+        let mut own = self.texts.pop().unwrap_or_default();
+        own.clear();
+        own.push_str(text);
+        own
     }
 }
 
@@ -113,6 +115,16 @@ pub fn strings(key: &str, value: &RawValue, spare: &mut Spare) -> Result<Vec<Str
 pub fn unsigned(key: &str, value: &RawValue) -> Result<u64, Malformed> {
     serde_json::from_str(value.get())
         .map_err(|_| Malformed(format!("not an unsigned integer of 64 bits, key=`{key}`")))
+}
+
+/// Adds a member to an object that has members: its closing brace goes to the end again.
+pub(crate) fn push_member(object: &mut Vec<u8>, key: &str, value: impl FnOnce(&mut Vec<u8>)) {
+    object.pop();
+    object.push(b',');
+    serde_json::to_writer(&mut *object, key).expect("a string always serialises");
+    object.push(b':');
+    value(object);
+    object.push(b'}');
 }
 
 /// The text of a value without the white space around its parts.
@@ -197,9 +209,7 @@ impl Visitor<'_> for Text<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<String, E> {
-        let mut own = self.0.take();
-        own.push_str(text);
-        Ok(own)
+        Ok(self.0.copy(text))
     }
 }
 

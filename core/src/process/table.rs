@@ -22,6 +22,10 @@ pub trait ProcessTable: Send + Sync + fmt::Debug {
             ProcessFact::Zombie | ProcessFact::Absent | ProcessFact::Unreadable => 0,
         }
     }
+    /// This process's pid and its start time at once.
+    fn own(&self) -> (u32, u64) {
+        (self.own_pid(), self.own_start())
+    }
     /// Identifies the present boot; empty where the system does not tell.
     fn boot(&self) -> Arc<str>;
     /// Identifies this process's pid namespace; empty where the system does not tell.
@@ -101,20 +105,24 @@ impl ProcessTable for SystemProcessTable {
         std::process::id()
     }
 
-    /// Read once for each pid that this process has had: a start time does not change, a fork changes the pid.
     fn own_start(&self) -> u64 {
+        self.own().1
+    }
+
+    /// The start time is read once for each pid that this process has had: it does not change, a fork changes the pid.
+    fn own(&self) -> (u32, u64) {
         static KNOWN: std::sync::Mutex<Option<(u32, u64)>> = std::sync::Mutex::new(None);
         let pid = self.own_pid();
         let known = KNOWN.try_lock().ok().and_then(|known| *known);
         if let Some((_, start)) = known.filter(|(known_pid, _)| *known_pid == pid) {
-            return start;
+            return (pid, start);
         }
-        let ProcessFact::Running { start } = self.own_fact() else { return 0 };
+        let ProcessFact::Running { start } = self.own_fact() else { return (pid, 0) };
         // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
         if let Ok(mut known) = KNOWN.try_lock() {
             *known = Some((pid, start));
         }
-        start
+        (pid, start)
     }
 
     #[cfg(target_os = "linux")]

@@ -128,7 +128,10 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
 /// One open directory. Names are single path components, but for the calls that say that they take a path below it.
 pub trait Directory: Send + Sync + fmt::Debug {
     /// Which directory this is, for as long as it exists.
-    fn identity(&self) -> FileIdentity;
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn identity(&self) -> io::Result<FileIdentity>;
 
     /// Reads a regular file through links, never blocking on a pipe or device. Takes a path below the directory.
     ///
@@ -138,6 +141,15 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// [`io::ErrorKind::NotFound`] means that nothing at all is there; a dangling link, a pipe, a device and a
     /// directory are other errors.
     fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile>;
+
+    /// As [`Directory::read`], for whoever keeps many files in mind and none open: nothing is pinned.
+    ///
+    /// # Errors
+    /// As [`Directory::read`].
+    fn read_and_close(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let read = self.read(name, limit, into)?;
+        Ok(OpenFile { pin: Box::new(()), ..read })
+    }
 
     /// Describes what stands at the name itself, not what a link points to. Takes a path below the directory.
     ///

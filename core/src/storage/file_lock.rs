@@ -198,11 +198,14 @@ fn is_the_lock(
     named: &Named<'_>,
     file: &dyn LockFile,
 ) -> Result<bool, LockError> {
-    if !named.is(file).map_err(LockError::Io)? {
+    let identity: FileIdentity = file.identity();
+    // The proof opens the file by its name in the directory, and so says which one that is; by its path it has to be
+    // asked for all the same.
+    let proven = is_proven(identity);
+    if (proven || matches!(named, Named::At(..))) && !named.is(file).map_err(LockError::Io)? {
         return Ok(false);
     }
-    let identity: FileIdentity = file.identity();
-    if is_proven(identity) {
+    if proven {
         return Ok(true);
     }
     match excludes(directory, name, file).map_err(LockError::Io)? {

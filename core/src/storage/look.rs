@@ -13,14 +13,18 @@ const SETTLED_AFTER_COARSE_NS: i128 = 2_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     metadata: Metadata,
-    at_ms: u64,
+    /// What was seen had not changed just before.
+    settled: bool,
 }
 
 impl Look {
     /// `at_ms` is the wall clock in ms since 1970 just before `stat` was asked.
     #[must_use]
     pub fn new(metadata: Metadata, at_ms: u64) -> Self {
-        Look { metadata, at_ms }
+        let changed_ns = metadata.changed_ns;
+        let is_coarse = changed_ns % 1_000_000_000 == 0;
+        let rest = if is_coarse { SETTLED_AFTER_COARSE_NS } else { SETTLED_AFTER_NS };
+        Look { metadata, settled: i128::from(at_ms) * 1_000_000 - changed_ns > rest }
     }
 
     /// What was seen.
@@ -34,10 +38,6 @@ impl Look {
     /// file system's times are coarse.
     #[must_use]
     pub fn still_holds(&self, now: &Metadata) -> bool {
-        let changed_ns = self.metadata.changed_ns;
-        let is_coarse = changed_ns % 1_000_000_000 == 0;
-        let rest = if is_coarse { SETTLED_AFTER_COARSE_NS } else { SETTLED_AFTER_NS };
-        let settled = i128::from(self.at_ms) * 1_000_000 - changed_ns > rest;
-        settled && self.metadata == *now
+        self.settled && self.metadata == *now
     }
 }

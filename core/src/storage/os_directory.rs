@@ -6,8 +6,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -88,7 +88,9 @@ fn grant_owner(path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 struct OsDirectory {
     fd: OwnedFd,
-    identity: FileIdentity,
+    /// Asked for when it is needed first: a process that writes once needs neither.
+    identity: OnceLock<FileIdentity>,
+    gains_by_exchange: OnceLock<bool>,
 }
 
 impl OsDirectory {
@@ -99,8 +101,7 @@ impl OsDirectory {
     fn open_with(path: &Path, access: OFlags) -> io::Result<Self> {
         let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::open(path, flags, Mode::empty()))?;
-        let identity = metadata_of(&fs::fstat(&fd)?).identity;
-        Ok(OsDirectory { fd, identity })
+        Ok(OsDirectory { fd, identity: OnceLock::new(), gains_by_exchange: OnceLock::new() })
     }
 
     fn open_lock_with(&self, name: &str, access: OFlags, create: bool) -> io::Result<Box<dyn LockFile>> {
@@ -133,14 +134,23 @@ fn refuse_irregular(file: OsLockFile) -> io::Result<Box<dyn LockFile>> {
 }
 
 impl Directory for OsDirectory {
-    fn identity(&self) -> FileIdentity {
-        self.identity
+    fn identity(&self) -> io::Result<FileIdentity> {
+        if let Some(known) = self.identity.get() {
+            return Ok(*known);
+        }
+        let identity = metadata_of(&fs::fstat(&self.fd)?).identity;
+        Ok(*self.identity.get_or_init(|| identity))
     }
 
     fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
         let open = |flags| fs::openat(&self.fd, name, flags, Mode::empty());
         let (read, fd) = read_opened(open, limit, into)?;
         Ok(OpenFile { pin: Box::new(fd), ..read })
+    }
+
+    fn read_and_close(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {
+        let (read, _) = read_opened(|flags| fs::openat(&self.fd, name, flags, Mode::empty()), limit, into)?;
+        Ok(read)
     }
 
     fn metadata(&self, name: &str) -> io::Result<Metadata> {
@@ -246,9 +256,9 @@ impl Directory for OsDirectory {
 
     fn gains_by_exchange(&self) -> bool {
         #[cfg(target_os = "linux")]
-        return remembered_by_device(self.identity.device, || {
-            fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC)
-        });
+        return *self
+            .gains_by_exchange
+            .get_or_init(|| fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC));
         #[cfg(not(target_os = "linux"))]
         return false;
     }
@@ -331,22 +341,6 @@ struct OsNewFile {
 /// Whether a file that this process created had the mode that was asked for, so that its umask leaves the owner's bits.
 /// The umask may change, or be another's after a fork; [`NewFile::into_open`] looks at each file.
 static UMASK_LEAVES_OWNER: AtomicBool = AtomicBool::new(false);
-
-/// Answers from memory what depends on nothing but the file system, for the device that was asked about last. A number
-/// that another file system gets later gives a wrong answer, which costs time and nothing else.
-#[cfg(target_os = "linux")]
-fn remembered_by_device(device: u64, ask: impl FnOnce() -> bool) -> bool {
-    /// The device number, shifted; a bit that says that there is one; the answer.
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let key = (device << 2) | 2;
-    let last = LAST.load(Ordering::Relaxed);
-    if last & !1 == key {
-        return last & 1 == 1;
-    }
-    let answer = ask();
-    LAST.store(key | u64::from(answer), Ordering::Relaxed);
-    answer
-}
 
 impl NewFile for OsNewFile {
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {

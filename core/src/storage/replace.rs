@@ -158,7 +158,8 @@ impl StagedNames {
     /// Names for this process. A forked child needs its own.
     #[must_use]
     pub fn new(host: &Host) -> Self {
-        let process = format!("{}-{}", host.processes.own_pid(), host.processes.own_start());
+        let (pid, start) = host.processes.own();
+        let process = format!("{pid}-{start}");
         StagedNames { process, next: host.random.next_u64() }
     }
 
@@ -166,6 +167,14 @@ impl StagedNames {
     pub fn next(&mut self, prefix: &str) -> String {
         let number = self.next;
         self.next = number.wrapping_add(1);
-        format!("{prefix}{}-{number:016x}", self.process)
+        let mut name = String::with_capacity(prefix.len() + self.process.len() + "-0123456789abcdef".len());
+        name.push_str(prefix);
+        name.push_str(&self.process);
+        name.push('-');
+        for place in (0..16).rev() {
+            let digit = (number >> (4 * place)) as u32 & 15;
+            name.extend(char::from_digit(digit, 16));
+        }
+        name
     }
 }

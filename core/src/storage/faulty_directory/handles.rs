@@ -120,8 +120,8 @@ impl FaultyDirectory {
 }
 
 impl Directory for FaultyDirectory {
-    fn identity(&self) -> FileIdentity {
-        self.identity
+    fn identity(&self) -> io::Result<FileIdentity> {
+        Ok(self.identity)
     }
 
     fn read(&self, name: &str, limit: u64, into: &mut Vec<u8>) -> io::Result<OpenFile> {

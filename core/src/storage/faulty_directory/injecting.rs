@@ -300,7 +300,7 @@ impl InjectingDirectory {
 }
 
 impl Directory for InjectingDirectory {
-    fn identity(&self) -> FileIdentity {
+    fn identity(&self) -> io::Result<FileIdentity> {
         self.inner.identity()
     }
 
