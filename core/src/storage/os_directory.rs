@@ -226,8 +226,7 @@ impl Directory for OsDirectory {
     fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))?;
-        let identity = metadata_of(&fs::fstat(&fd)?).identity;
-        Ok(Arc::new(OsDirectory { fd, identity }))
+        Ok(Arc::new(OsDirectory { fd, identity: OnceLock::new(), gains_by_exchange: OnceLock::new() }))
     }
 
     fn make_directory(&self, name: &str) -> io::Result<()> {
