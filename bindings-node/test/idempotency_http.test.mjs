@@ -409,7 +409,7 @@ test('a_handler_that_gives_up_on_a_client_that_left_frees_the_key_and_cannot_go_
   for (const key of ['over', 'hangs']) {
     const controller = new AbortController()
     const left = send(url, key, undefined, { signal: controller.signal })
-    await until(async () => (await state(store, key)) === 'reserved')
+    await until(() => late?.key === key)
     controller.abort()
     await assert.rejects(left)
     await until(async () => (await state(store, key)) === null, key)
