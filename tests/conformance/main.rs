@@ -12,6 +12,7 @@ mod support;
 
 mod cases;
 mod execution_cursor;
+mod execution_fuzz_seeds;
 mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;
