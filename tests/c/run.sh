@@ -127,7 +127,7 @@ run_programs() {
         for snippet in tests/c/snippets/*.c; do
             name=$(basename "$snippet" .c)
             seat=$(mktemp -d "$out/agent/XXXXXX")
-            check "snippet $name, $kind" timeout 300 "$@" "$out/$name-$kind" "$seat"
+            check "snippet $name, $kind" timeout 300 "$@" "$out/$name-$kind" "$seat" </dev/null
         done
     done
 }

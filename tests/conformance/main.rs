@@ -19,6 +19,7 @@ mod execution_journal_keys;
 mod execution_journal_projection;
 mod execution_journal_reading;
 mod execution_journal_recovery;
+mod execution_fuzz_seeds;
 mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;
