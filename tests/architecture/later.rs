@@ -14,7 +14,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-CAN", "1-54"),
     ("EX-COST", "1-22"),
     ("EX-SCH", "1-34"),
-    ("EX-JRN", "1-2 22 25-81 86"),
+    ("EX-JRN", "1-2 22 32-60 77"),
     ("EX-RED", "1-23"),
     ("EX-ART", "1-57 60-69"),
     ("EX-VER", "1-42"),

@@ -3,6 +3,7 @@
 mod crashes;
 mod damage;
 mod finding;
+mod measures;
 mod scanning;
 
 use std::path::Path;
