@@ -19,6 +19,8 @@ mod execution_journal_keys;
 mod execution_journal_projection;
 mod execution_journal_reading;
 mod execution_journal_recovery;
+mod execution_redaction;
+mod execution_redaction_cases;
 mod execution_redaction_properties;
 mod harness_adapters;
 mod harness_settings;

@@ -17,7 +17,10 @@ fn measure() {
     let data = "y".repeat(200);
     for sequence in 1..=n {
         let k = key(sequence);
-        let mut line = format!("{{\"version\":1,\"taskId\":\"task-1\",\"runId\":\"run-1\",\"provider\":\"prov\",\"eventId\":\"event-{sequence}\",\"key\":\"{}\",\"sequence\":{sequence},\"providerSequence\":{sequence},\"provenance\":\"provider\",\"timestamp\":1779999940000,\"type\":\"output\",\"data\":\"{data}\"", hex(&k));
+        let mut line = format!(
+            "{{\"version\":1,\"taskId\":\"task-1\",\"runId\":\"run-1\",\"provider\":\"prov\",\"eventId\":\"event-{sequence}\",\"key\":\"{}\",\"sequence\":{sequence},\"providerSequence\":{sequence},\"provenance\":\"provider\",\"timestamp\":1779999940000,\"type\":\"output\",\"data\":\"{data}\"",
+            hex(&k)
+        );
         let crc = crc32c::crc32c(line.as_bytes());
         line.push_str(&format!(",\"crc\":\"{crc:08x}\"}}\n"));
         log.extend_from_slice(line.as_bytes());
@@ -65,13 +68,23 @@ fn measure() {
     for (name, start) in [("empty", 0_u64), ("1M", n)] {
         let path = if start == 0 { path.join("other") } else { path.clone() };
         let run = OsFileSystem.open_or_create(&path).expect("made");
-        let mut keys = ReplayKeys::open(&run, Acknowledged { offset: if start == 0 { 0 } else { ack.offset }, sequence: start }).unwrap();
+        let mut keys = ReplayKeys::open(
+            &run,
+            Acknowledged { offset: if start == 0 { 0 } else { ack.offset }, sequence: start },
+        )
+        .unwrap();
         let mut times = Vec::new();
         let mut ins = Vec::new();
         for page in 0..2000_u64 {
-            let batch: Vec<(Key, u64)> = (1..=100).map(|i| (key(5_000_000 + start + page * 100 + i), start + page * 100 + i)).collect();
+            let batch: Vec<(Key, u64)> = (1..=100)
+                .map(|i| (key(5_000_000 + start + page * 100 + i), start + page * 100 + i))
+                .collect();
             let wanted: Vec<Key> = batch.iter().map(|b| b.0).collect();
-            let r = Reach { offset: (if start == 0 { 0 } else { ack.offset }) + (page + 1) * 45000, sequence: start + page * 100 + 100, crc: 1 };
+            let r = Reach {
+                offset: (if start == 0 { 0 } else { ack.offset }) + (page + 1) * 45000,
+                sequence: start + page * 100 + 100,
+                crc: 1,
+            };
             let mut found = Vec::new();
             let t = Instant::now();
             keys.look_up(&wanted, &mut found).unwrap();
@@ -82,7 +95,10 @@ fn measure() {
         }
         times.sort();
         ins.sort();
-        println!("{name}: look up median {:?} p90 {:?} max {:?}; insert median {:?} p90 {:?} p99 {:?} max {:?}", times[1000], times[1800], times[1999], ins[1000], ins[1800], ins[1980], ins[1999]);
+        println!(
+            "{name}: look up median {:?} p90 {:?} max {:?}; insert median {:?} p90 {:?} p99 {:?} max {:?}",
+            times[1000], times[1800], times[1999], ins[1000], ins[1800], ins[1980], ins[1999]
+        );
     }
     let mut keys = ReplayKeys::open(&run, ack).unwrap();
     let mut times = Vec::new();
