@@ -2,6 +2,7 @@
 //! right for good. `GALLIVANT_SEED=n` runs that seed alone.
 
 #[path = "../../fuzz/src/journal.rs"]
+#[allow(unreachable_pub, reason = "it is a part of another crate too")]
 mod property;
 
 /// The next of a sequence of numbers that a seed gives.
