@@ -3,6 +3,7 @@
 
 #[allow(unreachable_pub, reason = "public in its own crate")]
 #[path = "../../fuzz/src/journal.rs"]
+#[allow(unreachable_pub, reason = "it is a part of another crate too")]
 mod property;
 
 /// The next of a sequence of numbers that a seed gives.
