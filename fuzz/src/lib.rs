@@ -1,6 +1,8 @@
 //! What must hold for any bytes at all, one function a parser. A property that does not hold panics.
 
 pub mod journal;
+pub mod keys;
+pub mod reading;
 
 use gallivant_core::Code;
 use gallivant_core::harness_state::adapters::{Child, Event, Harness, Resolution, interpret};
