@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
 # invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, four languages that
-# contend for a damaged seat, a thousand interleavings of idempotent creates, and at the end every parser's fuzzing.
+# contend for a damaged seat, a thousand interleavings of idempotent creates, and at the end ten million replay keys and every
+# parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}
@@ -24,5 +25,7 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     seed=$((seed + 1))
     rounds=$((rounds + 1))
 done
+# EX-JRN-79 at its full size.
+cargo test --locked --release -q -p gallivant-core --lib -- --ignored --nocapture ten_million_keys
 fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"
 echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (kills + (kills + 3) / 4))) kills, no failure"

@@ -5,7 +5,7 @@ use gallivant_core::journal::{AppendPoint, Content, Event, How, Journal, Owner, 
 use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use gallivant_core::testing::{Simulation, simulated_host};
 
-const RUN: &str = "/task/run";
+pub(crate) const RUN: &str = "/task/run";
 const LOG: &str = "/task/run/events.jsonl";
 const CHECKPOINT: &str = "/task/run/journal.json";
 
@@ -29,7 +29,7 @@ pub fn journal(bytes: &[u8]) {
     holds(&machine.another_process());
 }
 
-fn event(id: &str) -> Event {
+pub(crate) fn event(id: &str) -> Event {
     let content = Content::Said { kind: "output".to_owned(), data: "x".into() };
     Event {
         id: id.to_owned(),
@@ -40,7 +40,7 @@ fn event(id: &str) -> Event {
     }
 }
 
-fn open(machine: &Simulation) -> Journal {
+pub(crate) fn open(machine: &Simulation) -> Journal {
     let owner = Owner {
         task_id: "t".to_owned(),
         run_id: "run".to_owned(),

@@ -2,6 +2,8 @@
 
 pub mod ground;
 pub mod journal;
+pub mod keys;
+pub mod reading;
 
 use gallivant_core::Code;
 use gallivant_core::harness_state::adapters::{Child, Event, Harness, Resolution, interpret};

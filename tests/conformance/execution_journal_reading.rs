@@ -340,6 +340,60 @@ fn c_030_every_row_is_delivered_once_or_lies_inside_a_gap() {
 }
 
 #[test]
+fn c_032_numbers_do_not_depend_on_where_reading_began_and_long_lines_are_gaps() {
+    let machine = machine();
+    say(&machine, 1, &vec!["r".repeat(300); 50]);
+    machine.files.unplant(LINES).expect("removed");
+    // Somebody made the line of record 20 into one of 12 MiB.
+    let log = machine.files.contents("/task/run-1/events.jsonl").expect("read");
+    let text = String::from_utf8(log).expect("UTF-8");
+    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+    lines[19] = format!("{}\n", "w".repeat(12 << 20));
+    let bytes = lines.concat();
+    let checkpoint = machine.files.contents("/task/run-1/journal.json").expect("read");
+    let checkpoint = String::from_utf8(checkpoint)
+        .expect("UTF-8")
+        .replace(&format!("\"offset\":{}", text.len()), &format!("\"offset\":{}", bytes.len()));
+    machine.files.plant_file("/task/run-1/events.jsonl", bytes).expect("planted");
+    machine.files.plant_file("/task/run-1/journal.json", checkpoint).expect("planted");
+    for name in ["log-meta.json", "job.idx"] {
+        machine.files.unplant(format!("{RUN}/{name}")).expect("removed");
+    }
+    Projection::open(RUN, &machine.host()).expect("opens").catch_up().expect("projected");
+    let whole = reader(&machine).lines(None, 400).expect("read").rows;
+    assert_eq!(whole.len(), 50);
+    assert_eq!(whole[19].to_json(), r#"{"id":"20","kind":"gap"}"#);
+    assert_eq!(reader(&machine).history("31").expect("read").rows, whole[..30]);
+    // A line of 700 MiB without a newline in an older package's log is not read, and the log is not missing.
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = tempfile::NamedTempFile::new_in(directory.path()).expect("a file");
+    file.as_file().set_len(700 << 20).expect("sparse");
+    file.persist(directory.path().join("job.log")).expect("named");
+    let window =
+        LogReader::open(directory.path(), &Host::system()).expect("opens").tail().expect("read in bounds");
+    assert_eq!(
+        window.rows.iter().map(Row::to_json).collect::<Vec<_>>(),
+        [r#"{"id":null,"kind":"gap","reason":"retained"}"#]
+    );
+    let missing = LogReader::open(directory.path().join("none"), &Host::system()).expect_err("missing");
+    assert_eq!(missing.code(), Code::ExecutionUnknownRun);
+}
+
+#[test]
+fn ex_jrn_85_only_a_missing_file_reads_as_missing_here_too() {
+    let machine = lines(3);
+    for name in ["log-meta.json", "job.idx", "job.log"] {
+        let kept = machine.files.contents(format!("{RUN}/{name}")).expect("read");
+        machine.files.plant_directory(format!("{RUN}/elsewhere")).expect("planted");
+        machine.files.plant_link(format!("{RUN}/{name}"), "nowhere").expect("planted");
+        for failed in [reader(&machine).tail().err(), replay(&machine, None).poll().err()] {
+            assert_eq!(failed.map(|error| error.code()), Some(Code::ExecutionIo), "{name}");
+        }
+        machine.files.plant_file(format!("{RUN}/{name}"), kept).expect("planted");
+    }
+}
+
+#[test]
 fn c_034_only_rows_carry_an_id_and_a_drop_repeats_the_last_one() {
     let machine = lines(2);
     let mut first = replay(&machine, None);

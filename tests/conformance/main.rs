@@ -12,6 +12,7 @@ mod support;
 
 mod cases;
 mod execution_cursor;
+mod execution_fuzz_seeds;
 mod execution_journal;
 mod execution_journal_anything;
 mod execution_journal_damage;
@@ -19,7 +20,6 @@ mod execution_journal_keys;
 mod execution_journal_projection;
 mod execution_journal_reading;
 mod execution_journal_recovery;
-mod execution_fuzz_seeds;
 mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;

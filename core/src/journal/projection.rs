@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::checkpoint;
-use super::error::io_error;
+use super::error::{Refusal, io_error};
 use super::index::{ENTRY, INDEX, LOG_META, Meta, PROJECTED, entries, entry_of, offset_of, read_meta};
 use super::record::{Line, MAX_RECORD_BYTES};
 use super::scan::{Damage, Found, Position, walk};
@@ -71,6 +71,10 @@ impl Projection {
     pub fn catch_up(&mut self) -> Result<Projected> {
         let acknowledged =
             checkpoint::read(&*self.run)?.map(|(read, _)| read.acknowledged).unwrap_or_default();
+        if acknowledged.sequence > acknowledged.offset {
+            // Every number has a line, or had one. An entry for each of so many would fill any disk.
+            return Err(Refusal::CheckpointInvalid("it has more numbers than bytes").into());
+        }
         let stored = read_meta(&*self.run)?;
         let known = stored.clone().unwrap_or_else(|| Meta::starting_at(1));
         if known.next == acknowledged.sequence + 1 {
@@ -355,7 +359,7 @@ impl Output<'_> {
         self.text.push_str(&format!("{{\"sequence\":{},\"type\":", line.sequence));
         canonical::write_string(line.kind.as_deref().unwrap_or_default(), &mut self.text);
         self.text.push_str(",\"text\":");
-        match Value::parse(line.data.map_or("null", |data| data.get())) {
+        match Value::parse(line.data.unwrap_or("null")) {
             Ok(Value::String(text)) => canonical::write_string(&text, &mut self.text),
             Ok(value) => canonical::write_string(&value.to_canonical(), &mut self.text),
             // It was a part of a line that is JSON.

@@ -99,8 +99,8 @@ pub(crate) struct Line<'a> {
     #[serde(default, borrow, rename = "type")]
     pub(crate) kind: Option<Text<'a>>,
     /// The data as its own text.
-    #[serde(default, borrow)]
-    pub(crate) data: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "own_text")]
+    pub(crate) data: Option<&'a str>,
 }
 
 /// A string of a line: its own bytes where nothing in it is escaped, so that most lines are read without an allocation.
@@ -120,7 +120,46 @@ impl<'a> Line<'a> {
     /// without the right check value in the right place.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         proven_crc(line)?;
-        serde_json::from_slice(line).ok()
+        Line::as_written(line).or_else(|| serde_json::from_slice(line).ok())
+    }
+
+    /// Reads a proven line that has exactly the members that this library writes, in their order, and no escapes outside
+    /// its data: nearly all lines, at a fraction of what a parser costs that takes members as they come.
+    fn as_written(line: &'a [u8]) -> Option<Self> {
+        let text = std::str::from_utf8(line.get(..line.len().checked_sub(CRC_BYTES)?)?).ok()?;
+        let mut rest = text.strip_prefix("{\"version\":1,\"taskId\":\"")?;
+        plain_string(&mut rest)?;
+        rest = rest.strip_prefix(",\"runId\":\"")?;
+        plain_string(&mut rest)?;
+        rest = rest.strip_prefix(",\"provider\":\"")?;
+        plain_string(&mut rest)?;
+        rest = rest.strip_prefix(",\"eventId\":\"")?;
+        let event_id = plain_string(&mut rest)?;
+        rest = rest.strip_prefix(",\"key\":\"")?;
+        let key = plain_string(&mut rest)?;
+        rest = rest.strip_prefix(",\"sequence\":")?;
+        let sequence = plain_integer(&mut rest)?.parse().ok()?;
+        rest = rest.strip_prefix(",\"providerSequence\":")?;
+        match rest.strip_prefix("null") {
+            Some(after) => rest = after,
+            None => plain_integer(&mut rest).map(drop)?,
+        }
+        rest = rest.strip_prefix(",\"provenance\":\"")?;
+        plain_string(&mut rest)?;
+        rest = rest.strip_prefix(",\"timestamp\":")?;
+        plain_integer(&mut rest)?;
+        rest = rest.strip_prefix(",\"type\":\"")?;
+        let kind = plain_string(&mut rest)?;
+        let data = rest.strip_prefix(",\"data\":")?;
+        let is_plain = data.strip_prefix('"').and_then(|data| data.strip_suffix('"')).is_some_and(is_plain);
+        let data = if is_plain { data } else { serde_json::from_str::<&RawValue>(data).ok()?.get() };
+        Some(Line {
+            event_id: Some(Cow::Borrowed(event_id)),
+            key: Some(Cow::Borrowed(key)),
+            sequence,
+            kind: Some(Cow::Borrowed(kind)),
+            data: Some(data),
+        })
     }
 
     /// The replay key, if the line has one of the right form.
@@ -138,9 +177,43 @@ impl<'a> Line<'a> {
         if self.kind.as_deref() != Some("gap") {
             return None;
         }
-        let data: Data<'_> = serde_json::from_str(self.data?.get()).ok()?;
+        let data: Data<'_> = serde_json::from_str(self.data?).ok()?;
         GapReason::from_word(&data.reason)
     }
+}
+
+/// What stands before the next quotation mark, as the content of a string without escapes, and goes on behind it.
+fn plain_string<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let (string, after) = rest.split_at_checked(memchr::memchr(b'"', rest.as_bytes())?)?;
+    *rest = &after[1..];
+    is_plain(string).then_some(string)
+}
+
+/// Whether a text stands for itself between quotation marks. All bytes are looked at in one go, which a processor does
+/// many at a time.
+fn is_plain(text: &str) -> bool {
+    !text.bytes().fold(false, |found, byte| found | (byte < 0x20) | (byte == b'\\') | (byte == b'"'))
+}
+
+/// A value as its own text.
+fn own_text<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Option<&'de str>, D::Error> {
+    <&RawValue>::deserialize(from).map(|value| Some(value.get()))
+}
+
+/// The digits of an integer from 0, spelled as JSON spells it, and goes on behind them.
+fn plain_integer<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let length = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, after) = rest.split_at_checked(length)?;
+    let goes_on = after.starts_with(',') && (digits == "0" || !digits.starts_with('0'));
+    *rest = after;
+    (length > 0 && goes_on).then_some(digits)
+}
+
+/// The check value that a line states, if it ends as a record does. Nothing is said of whether it is right.
+pub(crate) fn stated_crc(line: &[u8]) -> Option<u32> {
+    let tail = &line[line.len().checked_sub(CRC_BYTES)?..];
+    let digits = tail.strip_prefix(BEFORE_CRC)?.strip_suffix(b"\"}")?;
+    digits.iter().try_fold(0_u32, |value, digit| Some(value << 4 | u32::from(nibble(*digit)?)))
 }
 
 /// The check value of a line that ends as a record does and has the right one.
@@ -148,10 +221,8 @@ pub(crate) fn proven_crc(line: &[u8]) -> Option<u32> {
     if line.len() > MAX_RECORD_BYTES {
         return None;
     }
-    let (covered, tail) = line.split_at_checked(line.len().checked_sub(CRC_BYTES)?)?;
-    let digits = tail.strip_prefix(BEFORE_CRC)?.strip_suffix(b"\"}")?;
-    let crc = digits.iter().try_fold(0_u32, |value, digit| Some(value << 4 | u32::from(nibble(*digit)?)))?;
-    (crc32c::crc32c(covered) == crc).then_some(crc)
+    let crc = stated_crc(line)?;
+    (crc32c::crc32c(&line[..line.len() - CRC_BYTES]) == crc).then_some(crc)
 }
 
 /// A replay key from its 64 lower-case hexadecimal digits.
@@ -167,10 +238,61 @@ pub(crate) fn parse_key(digits: &str) -> Option<Key> {
     Some(key)
 }
 
+/// The value of a lower-case hexadecimal digit. By a table, because the digits of a hash lead a branch astray.
 fn nibble(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
+    const NONE: u8 = 0xff;
+    const VALUES: [u8; 256] = {
+        let mut values = [NONE; 256];
+        let mut value = 0;
+        while value < 16 {
+            values[b"0123456789abcdef"[value] as usize] = value as u8;
+            value += 1;
+        }
+        values
+    };
+    Some(VALUES[usize::from(digit)]).filter(|value| *value != NONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(content: &str) -> String {
+        format!("{content},\"crc\":\"{:08x}\"}}", crc32c::crc32c(content.as_bytes()))
+    }
+
+    /// What a line says, by the parser that takes members as they come.
+    fn by_members(line: &str) -> Option<String> {
+        serde_json::from_str::<Line<'_>>(line).ok().map(|line| format!("{line:?}"))
+    }
+
+    #[test]
+    fn a_line_as_it_is_written_says_the_same_to_both_parsers() {
+        let good = r#"{"version":1,"taskId":"t","runId":"r","provider":"p","eventId":"e","key":"00","sequence":12,"providerSequence":null,"provenance":"local","timestamp":7,"type":"output","data":{"a":[1,"\"x"]}"#;
+        let written = sealed(good);
+        assert!(Line::as_written(written.as_bytes()).is_some());
+        // Every change of a byte, and every lost one: what the quick parser takes, the other one takes alike.
+        let mut taken = 0;
+        for at in 0..good.len() {
+            for byte in [b'0', b'1', b'"', b'\\', b',', b' ', b'e', b'.', b'-', 0x1f, b'}'] {
+                let mut changed = good.as_bytes().to_vec();
+                changed[at] = byte;
+                let mut lost = good.as_bytes().to_vec();
+                lost.remove(at);
+                lost.insert(at / 2, byte);
+                for bytes in [changed, lost] {
+                    let line = sealed(std::str::from_utf8(&bytes).expect("ASCII"));
+                    if let Some(found) = Line::as_written(line.as_bytes()) {
+                        taken += 1;
+                        assert_eq!(Some(format!("{found:?}")), by_members(&line), "{line}");
+                    }
+                }
+            }
+        }
+        assert!(taken > 100, "{taken}");
+        for number in ["01", "-1", "1.0", "1e3", "18446744073709551616", ""] {
+            let line = sealed(&good.replace(":12,", &format!(":{number},")));
+            assert!(Line::as_written(line.as_bytes()).is_none(), "{number}");
+        }
     }
 }

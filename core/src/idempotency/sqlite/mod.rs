@@ -72,16 +72,21 @@ impl SqliteClaims {
         act: impl FnOnce(&Connection) -> std::result::Result<T, Failure>,
     ) -> std::result::Result<T, Failure> {
         let _quiet = quiet();
-        if self.generation != fork_generation() {
-            let message = "a store came through a fork and is the parent's";
-            return Err(Error::new(Code::IdempotencyForked, message).with_reason("forked").into());
-        }
+        self.refuse_after_fork()?;
         let connection = self.connection();
         let Some(connection) = connection.as_ref() else {
             return Err(Error::new(Code::IdempotencyStoreUnavailable, "the store is closed").into());
         };
         self.still_stands()?;
         act(connection)
+    }
+
+    fn refuse_after_fork(&self) -> Result<()> {
+        if self.generation == fork_generation() {
+            return Ok(());
+        }
+        let message = "a store came through a fork and is the parent's";
+        Err(Error::new(Code::IdempotencyForked, message).with_reason("forked"))
     }
 
     fn connection(&self) -> MutexGuard<'_, Option<Connection>> {
@@ -184,6 +189,8 @@ impl ClaimStore for SqliteClaims {
     }
 
     fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept> {
+        // A child may have inherited the position locked by a thread that it does not have.
+        self.refuse_after_fork()?;
         let mut from = self.sweep_from.lock().unwrap_or_else(PoisonError::into_inner);
         let begins = *from;
         let (swept, next) = self.transaction(patience, |connection| {

@@ -7,7 +7,7 @@ use super::{Acknowledged, Reach, Trouble};
 use crate::error::Error;
 use crate::journal::error::{Refusal, io_error};
 use crate::journal::event::Key;
-use crate::journal::record::{Line, MAX_RECORD_BYTES, proven_crc};
+use crate::journal::record::{Line, MAX_RECORD_BYTES, stated_crc};
 use crate::journal::scan::{Found, walk};
 use crate::storage::DataFile;
 
@@ -31,7 +31,7 @@ pub(super) fn scan(
     let mut visited = Ok(());
     let walked = walk(log, from, to, &mut |found| {
         let Found::Record { offset, bytes, line } = found else { return ControlFlow::Continue(()) };
-        let Some((key, crc)) = line.key().zip(proven_crc(bytes)) else { return ControlFlow::Continue(()) };
+        let Some((key, crc)) = line.key().zip(stated_crc(bytes)) else { return ControlFlow::Continue(()) };
         let reach = Reach { offset: offset + bytes.len() as u64 + 1, sequence: line.sequence, crc };
         visited = visit(Keyed { key, reach });
         if visited.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -61,7 +61,7 @@ pub(super) fn last_before(log: &dyn DataFile, offset: u64) -> Result<Option<Reac
         None if start == 0 => lines,
         None => return Ok(None),
     };
-    let good = proven_crc(line).zip(Line::parse(line));
+    let good = stated_crc(line).zip(Line::parse(line));
     Ok(good.map(|(crc, line)| Reach { offset, sequence: line.sequence, crc }))
 }
 

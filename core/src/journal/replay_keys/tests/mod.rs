@@ -3,7 +3,6 @@
 mod crashes;
 mod damage;
 mod finding;
-mod measures;
 mod scanning;
 
 use std::path::Path;
