@@ -1709,6 +1709,88 @@ const gallivant_error *gallivant_harness_state_hook_report_error(const gallivant
 void gallivant_harness_state_hook_report_free(gallivant_harness_state_hook_report *report);
 
 /* --------------------------------------------------------------------------
+ * Redaction: secrets and recognised credentials out of texts, JSON values and streams.
+ */
+
+// A text that comes in pieces. What comes out does not depend on how it was cut.
+//
+// Threads: one at a time. Free it with `gallivant_redaction_stream_free`.
+typedef struct gallivant_redaction_stream gallivant_redaction_stream;
+
+// Redacts by one set of secrets, which it copies. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_redactor_free`.
+typedef struct gallivant_redactor gallivant_redactor;
+
+// Builds a redactor for these secrets and for recognised credentials (keys and tokens by their form, the values of
+// `Authorization` and `Bearer`, the user-info of URLs, PEM private keys). The bytes of a secret need not be UTF-8;
+// `secrets` may be NULL where `count` is 0. Every secret counts, whatever its length.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `secret` when one is empty or no string, by its position.
+int32_t gallivant_redactor_new(const gallivant_str *secrets,
+                               size_t count,
+                               gallivant_redactor **redactor,
+                               gallivant_error **error);
+
+// As `gallivant_redactor_new`, for the secrets alone.
+int32_t gallivant_redactor_new_without_patterns(const gallivant_str *secrets,
+                                                size_t count,
+                                                gallivant_redactor **redactor,
+                                                gallivant_error **error);
+
+// Redacts a text. The text as a whole is looked at: a secret that begins in one call and ends in the next is found by
+// a stream only.
+int32_t gallivant_redactor_text(const gallivant_redactor *redactor,
+                                const char *text,
+                                size_t text_length,
+                                gallivant_text **redacted,
+                                gallivant_error **error);
+
+// Redacts the strings and keys of a JSON value, at any depth. Members keep their order and numbers their digits. Where two
+// keys of an object become equal, the later one gets `#2`, `#3` and so on behind it.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `shape` for what is not one JSON value.
+int32_t gallivant_redactor_json(const gallivant_redactor *redactor,
+                                const char *json,
+                                size_t json_length,
+                                gallivant_text **redacted,
+                                gallivant_error **error);
+
+// The most bytes that a stream of this redactor holds back; 0 where `redactor` is NULL.
+uint64_t gallivant_redactor_most_held_back(const gallivant_redactor *redactor);
+
+// Frees the redactor; its streams go on. NULL is allowed.
+void gallivant_redactor_free(gallivant_redactor *redactor);
+
+// Begins a text that comes in pieces.
+int32_t gallivant_redaction_stream_open(const gallivant_redactor *redactor,
+                                        gallivant_redaction_stream **stream,
+                                        gallivant_error **error);
+
+// Takes a piece, of any bytes. What is certain by now waits to be read: read until nothing is left before the next piece,
+// or it adds up in memory.
+int32_t gallivant_redaction_stream_push(const gallivant_redaction_stream *stream,
+                                        const char *piece,
+                                        size_t piece_length,
+                                        gallivant_error **error);
+
+// The text ends here: the rest waits to be read. Call it on every way out, since what was pushed and not finished is
+// lost with the stream. The next piece begins another text.
+int32_t gallivant_redaction_stream_finish(const gallivant_redaction_stream *stream,
+                                          gallivant_error **error);
+
+// Moves what waits into `buffer`, at most `capacity` bytes and without a zero byte behind them; `length` says how many,
+// 0 when nothing waits.
+int32_t gallivant_redaction_stream_read(const gallivant_redaction_stream *stream,
+                                        char *buffer,
+                                        size_t capacity,
+                                        size_t *length,
+                                        gallivant_error **error);
+
+// Frees the stream, and with it what was not finished or not read. NULL is allowed.
+void gallivant_redaction_stream_free(gallivant_redaction_stream *stream);
+
+/* --------------------------------------------------------------------------
  * Testing: a host with a manual clock, fixed chance, and a disk that fails where a test says.
  *
  * For the tests of programs that use the library: to see what a reader shows when a record goes stale, and what a crash

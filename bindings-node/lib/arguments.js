@@ -138,5 +138,5 @@ function beginWait(host, set, atMostMs) {
 }
 
 module.exports = {
-  beginWait, callOptions, object, only, openOptions, optionalText, optionalUnsigned, path, pid, text, unsigned, wrong,
+  beginWait, callOptions, flag, object, only, openOptions, optionalText, optionalUnsigned, path, pid, text, unsigned, wrong,
 }

@@ -11,6 +11,7 @@
 //! - [`host`], [`options`]: the machine, and what may be set;
 //! - [`harness_state`]: the first domain. A watch has a thread, which is joined when it is closed, and at the latest when
 //!   its environment ends;
+//! - [`redaction`]: secrets out of texts and streams, on the thread that calls;
 //! - [`testing`]: a machine that a test controls.
 //!
 //! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.
@@ -26,6 +27,7 @@ mod harness_state;
 mod host;
 mod job;
 mod options;
+mod redaction;
 mod testing;
 mod waiting;
 

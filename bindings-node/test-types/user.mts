@@ -11,6 +11,7 @@ import type {
 } from 'gallivant'
 import { GallivantPlugin } from 'gallivant/opencode'
 import type { GallivantHooks } from 'gallivant/opencode'
+import { MARK, Redactor, sanitize } from 'gallivant/redaction'
 import { TestHost, provokePanic } from 'gallivant/testing'
 import type { Fault } from 'gallivant/testing'
 
@@ -22,6 +23,13 @@ declare const process: { argv: string[], env: Record<string, string | undefined>
 declare const console: { log(...parts: unknown[]): void }
 
 same<Awaited<ReturnType<typeof GallivantPlugin>>, GallivantHooks>(true)
+
+const redactor = new Redactor(['hunter2!', new Uint8Array([1, 2])], { patterns: false })
+same<typeof MARK, '[redacted]'>(true)
+same<ReturnType<typeof redactor.text>, string>(true)
+same<ReturnType<ReturnType<typeof redactor.stream>['finish']>, Uint8Array>(true)
+const copied: { a: bigint } = sanitize({ a: 1n }, ['hunter2!'])
+if (copied.a !== 1n || redactor.text('hunter2!') !== MARK) throw new Error('redaction')
 
 const directory: string = process.argv[2]!
 const token: string = mintToken()
@@ -141,6 +149,10 @@ export async function mistakes(): Promise<void> {
   new Writer(directory, { agent: 'a', harness: 'c', token, evidence: 'rumour' })
   // @ts-expect-error a watch is made by a function
   new Watch()
+  // @ts-expect-error one string is no list of secrets
+  new Redactor('secret', { patterns: 1 })
+  // @ts-expect-error a stream is opened by a redactor
+  new Redactor().stream().push(7)
   // @ts-expect-error a fault does something
   new TestHost({ faults: [{ at: 1 }] })
   await provokePanic.inTask('x')

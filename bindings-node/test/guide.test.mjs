@@ -51,6 +51,16 @@ test('every_block_of_the_guide_runs_as_it_stands', async (t) => {
   assert.deepEqual([ended.state, ended.exit], ['ended', 'exit 0'])
 })
 
+test('every_block_of_the_guide_of_redaction_runs_as_it_stands', async (t) => {
+  const { run } = agentsFor(t)
+  const [block] = blocksOf(readFileSync(join(PROJECT, 'docs', 'guides', 'redaction.md'), 'utf8'), 'js')
+  assert.equal(await run(block), [
+    'login with [redacted] at https://[redacted]@example.com/',
+    "{ '[redacted]': [ 'Bearer [redacted]', 9007199254740993n ] }",
+    'log: [redacted]\n',
+  ].join('\n'))
+})
+
 /** The guide's wrapper in a process of its own, around a harness; `changed` puts something else in a place of its text. */
 function wrapperFor(t, harness, changed = ['', '']) {
   const { root } = agentsFor(t)

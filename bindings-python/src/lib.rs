@@ -3,13 +3,14 @@
 //! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
 //! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`argument`] (what
 //! Python hands over), [`host`], [`value`] (what all result objects have in common), [`harness_state`] (one file for
-//! each of the core's), [`testing`], [`tables`] (what the tests compare).
+//! each of the core's), [`redaction`], [`testing`], [`tables`] (what the tests compare).
 
 mod argument;
 mod call;
 mod error;
 mod harness_state;
 mod host;
+mod redaction;
 mod tables;
 mod testing;
 mod value;
@@ -31,6 +32,8 @@ mod _native {
         arm_hook_deadline, check_hook, claim, claim_wrapperless, mint_token, observe_hook, read_fleet,
         serve_hook,
     };
+    #[pymodule_export]
+    use crate::redaction::{Redactor, Stream};
     #[pymodule_export]
     use crate::tables::{codes, version, words};
     #[pymodule_export]

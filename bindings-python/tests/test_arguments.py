@@ -76,6 +76,7 @@ class Refused(SeatCase):
             "State": gallivant.Reader(self.seat).read(),
             "Fleet": gallivant.Fleet(self.seat),
             "Watch": gallivant.Watch.record(self.seat),
+            "Redactor": gallivant.redaction.Redactor(),
         }
         self.addCleanup(self.objects["Watch"].close)
         self.before = self.bytes()
@@ -146,7 +147,7 @@ class Refused(SeatCase):
                 continue
             for parameter, kind in takes.items():
                 bad = (LONE,) if kind == "text" else NUMBERS
-                if parameter in ("also_accepted_schemas", "wrapperless_prefixes", "children"):
+                if parameter in ("also_accepted_schemas", "wrapperless_prefixes", "children", "secrets", "texts"):
                     bad = ([LONE],)
                 elif parameter == "random":
                     bad = tuple([number] for number in NUMBERS)

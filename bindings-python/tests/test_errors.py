@@ -20,6 +20,12 @@ def class_name(code):
     return "".join(part.capitalize() for part in bare.split("_")) + "Error"
 
 
+def domain_of(code):
+    """The class above a code's, by its prefix."""
+    domains = {"HARNESS_STATE_": gallivant.HarnessStateError, "EXECUTION_": gallivant.ExecutionError}
+    return next((base for prefix, base in domains.items() if code.startswith(prefix)), gallivant.GallivantError)
+
+
 class Table(unittest.TestCase):
     def test_every_code_of_the_core_has_its_class(self):
         for name, _number, kind, _remedy, _page in _native.codes():
@@ -28,11 +34,11 @@ class Table(unittest.TestCase):
                 self.assertEqual(found.code, name)
                 self.assertEqual(found.kind, kind)
                 self.assertTrue(found.__doc__)
-                domain = gallivant.HarnessStateError if name.startswith("HARNESS_STATE_") else gallivant.GallivantError
-                self.assertEqual(found.__bases__, (domain,))
+                self.assertEqual(found.__bases__, (domain_of(name),))
 
     def test_every_class_has_its_code_in_the_core(self):
-        names = {class_name(row[0]) for row in _native.codes()} | {"GallivantError", "HarnessStateError"}
+        domains = {"GallivantError", "HarnessStateError", "ExecutionError"}
+        names = {class_name(row[0]) for row in _native.codes()} | domains
         self.assertEqual(set(errors.__all__), names)
         self.assertEqual({name for name in gallivant.__all__ if name.endswith("Error")}, names)
 
@@ -51,7 +57,8 @@ class Table(unittest.TestCase):
     def test_a_code_of_the_future_falls_to_its_parent(self):
         for code, parent in {
             "HARNESS_STATE_TOMORROW": gallivant.HarnessStateError,
-            "EXECUTION_TOMORROW": gallivant.GallivantError,
+            "EXECUTION_TOMORROW": gallivant.ExecutionError,
+            "ELSEWHERE_TOMORROW": gallivant.GallivantError,
         }.items():
             error = errors._from_native(code, "refused", None, "new", "update", None)
             self.assertIs(type(error), parent)

@@ -47,6 +47,17 @@ class Guide(unittest.TestCase):
                 exec(compile(block, page, "exec"), scope)
         return scope, said.getvalue().splitlines()
 
+    def test_the_guide_of_redaction(self):
+        _, said = self.run_blocks("docs/guides/redaction.md")
+        self.assertEqual(
+            said,
+            [
+                "login with [redacted] at https://[redacted]@example.com/",
+                "{'[redacted]': ['Bearer [redacted]', 9007199254740993]}",
+                "log: [redacted]",
+            ],
+        )
+
     def test_the_guide(self):
         scope, said = self.run_blocks("docs/guides/python.md")
         self.assertEqual(

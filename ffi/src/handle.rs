@@ -84,6 +84,18 @@ impl<T> Out<T> {
         if pointer.is_null() { Err(null_pointer(argument)) } else { Ok(Out(pointer)) }
     }
 
+    /// Copies bytes to the place, which has room for them.
+    ///
+    /// # Safety
+    /// As many bytes may be written there, and they do not overlap `bytes`.
+    pub(crate) unsafe fn copy(self, bytes: &[u8])
+    where
+        T: Copy,
+    {
+        // SAFETY: by this function's contract.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
+    }
+
     /// Writes the output over whatever stood there.
     pub(crate) fn set(self, value: T) {
         // SAFETY: `new` has checked for null, and its contract is that the place may be written to.

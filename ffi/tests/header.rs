@@ -35,6 +35,7 @@ const PARTS: &[&str] = &[
     "harness_state/environment.rs",
     "harness_state/session.rs",
     "harness_state/hook.rs",
+    "redaction.rs",
     "testing.rs",
 ];
 

@@ -59,7 +59,7 @@ fn interrupted(machine: &Simulation) {
     while journal.advance(&mut append).expect("goes on") != Some(AppendPoint::Record) {}
 }
 
-/// Edits of five bytes: which file and what, where, and a byte.
+/// Edits of four bytes: which file and what, where, and a byte.
 fn edit(machine: &Simulation, edits: &[u8]) {
     for edit in edits.chunks_exact(4) {
         let path = if edit[0] & 1 == 0 { LOG } else { CHECKPOINT };
@@ -99,7 +99,10 @@ fn holds(machine: &Simulation) {
     let log = before[1].clone().unwrap_or_default();
     let acknowledged = usize::try_from(checked.end.offset).expect("it is in memory");
     let after = files(machine);
-    assert!(after[1].as_deref().unwrap_or_default().starts_with(&log[..acknowledged]), "acknowledged bytes stay");
+    assert!(
+        after[1].as_deref().unwrap_or_default().starts_with(&log[..acknowledged]),
+        "acknowledged bytes stay"
+    );
     let again = open(machine).recover().expect("a second time");
     assert_eq!((again.kept, again.gap, again.end), (0, false, recovered.end));
     assert_eq!(files(machine), after, "a second recovery writes nothing");

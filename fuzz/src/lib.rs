@@ -1,5 +1,6 @@
 //! What must hold for any bytes at all, one function a parser. A property that does not hold panics.
 
+pub mod ground;
 pub mod journal;
 pub mod keys;
 pub mod reading;

@@ -1,4 +1,5 @@
 //! What is read again and again allocates nothing: one record by a reader's buffer, and each record of a fleet.
+//! Nor does a piece of a stream that is redacted.
 
 #![allow(clippy::disallowed_methods, reason = "a test makes and removes the files that it reads")]
 
@@ -12,6 +13,7 @@ use gallivant_core::harness_state::{
     Evidence, Fleet, FleetOptions, FleetProbe, Observation, Options, ReadBuffer, Reader, State,
     UnknownReason, Writer, WriterIdentity, adapters,
 };
+use gallivant_core::redaction::{Patterns, Redactor, Secrets, Stream};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -222,4 +224,37 @@ fn hs_92_a_fleet_that_stands_unchanged_allocates_nothing_for_a_record() {
         allocations(read)
     });
     assert_eq!(counts[0], counts[1]);
+}
+
+#[test]
+fn a_piece_of_a_redacted_stream_allocates_nothing() {
+    let secrets: Vec<String> = (0..100).map(|at| format!("secret-number-{at:03}-of-the-set")).collect();
+    let set = Secrets::lenient(&secrets);
+    for patterns in [Patterns::Off, Patterns::Recognised] {
+        let redactor = Redactor::new(&set, patterns).expect("small enough");
+        let mut stream = redactor.stream();
+        let mut text = String::new();
+        for at in 0..200 {
+            text.push_str("GET https://user:pass@example.com/ Bearer abc, ghp_0123456789abcdef\n");
+            text.push_str(&secrets[at % 100]);
+        }
+        let mut out = Vec::with_capacity(2 * text.len());
+        let round = |stream: &mut Stream, out: &mut Vec<u8>| {
+            for size in [1, 7, 100, 4096] {
+                for piece in text.as_bytes().chunks(size) {
+                    out.clear();
+                    stream.push(piece, out);
+                }
+            }
+        };
+        round(&mut stream, &mut out);
+        let taken = allocations(|| round(&mut stream, &mut out));
+        assert_eq!(taken, 0, "{patterns:?}");
+        // The next text on the same stream takes nothing either.
+        let taken = allocations(|| {
+            stream.finish(&mut out);
+            round(&mut stream, &mut out);
+        });
+        assert_eq!(taken, 0, "{patterns:?}, a second text");
+    }
 }

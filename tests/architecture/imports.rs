@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host", &["clock", "random", "process", "storage"]),
     ("testing", &["error", "clock", "random", "process", "storage", "host"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
+    ("redaction", &["error", "json"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
         "execution",

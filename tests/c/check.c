@@ -200,6 +200,7 @@ int main(void)
     suite_hook();
     suite_handles();
     suite_testing();
+    suite_redaction();
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;

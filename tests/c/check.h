@@ -107,5 +107,6 @@ void suite_session(void);
 void suite_hook(void);
 void suite_handles(void);
 void suite_testing(void);
+void suite_redaction(void);
 
 #endif

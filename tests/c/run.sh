@@ -24,7 +24,7 @@ cpp=(g++ -g -std=c++17 "${warnings[@]}" -Iinclude)
 system_libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
 suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c/writer.c tests/c/reader.c
     tests/c/fleet.c tests/c/watch.c tests/c/extension.c
-    tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c)
+    tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c tests/c/redaction.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
 json_test=(tests/adapters/c/json_test.c tests/adapters/c/json.c)

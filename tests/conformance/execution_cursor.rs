@@ -1,5 +1,6 @@
 //! EX-CUR: what a cursor may be, how it is written, and how gaps are named.
 
+use gallivant_core::Code;
 use gallivant_core::execution::cursor::{self, EXECUTION_CURSOR_BYTES, check, check_json, gap_id};
 use gallivant_core::execution::{Checked, Cursor, InvalidCursor};
 use gallivant_core::json::Value;
@@ -96,6 +97,25 @@ fn ex_cur_06_the_limit_is_a_constant() {
     const { assert!(EXECUTION_CURSOR_BYTES == 4096) };
     let message = InvalidCursor::TooLong(5000).to_string();
     assert!(message.contains("limit=`4096`"), "{message}");
+}
+
+#[test]
+fn ex_cur_14_the_remedy_of_a_saved_cursor_keeps_everything() {
+    let error = Cursor::from_json("[1]").expect_err("no cursor").in_checkpoint();
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionProtocol, Some("checkpoint-cursor")));
+    for said in [
+        "keep the run files",
+        "put back the bounded cursor exactly as the owned provider checkpoint has it",
+        "restart",
+        "do not delete the intent",
+        "do not clear the cursor",
+        "do not dispatch again",
+    ] {
+        assert!(error.remedy().contains(said), "{}", error.remedy());
+    }
+    let in_reply = InvalidCursor::Type.in_reply();
+    assert_eq!((in_reply.code(), in_reply.reason()), (Code::ExecutionProtocol, Some("cursor")));
+    assert_eq!(in_reply.remedy(), Code::ExecutionProtocol.remedy(), "a reply has the code's own");
 }
 
 #[test]

@@ -31,7 +31,15 @@ pub(crate) fn open(row: &str, directory: &str) -> Result<Operation, Failure> {
     }
 }
 
+fn redactor() -> Result<Redactor, Failure> {
+    Ok(Redactor::new(&Secrets::none(), Patterns::Recognised)?)
+}
+
 fn journal(directory: &str) -> Result<Journal, Failure> {
+    journal_with(directory, &redactor()?)
+}
+
+fn journal_with(directory: &str, redactor: &Redactor) -> Result<Journal, Failure> {
     let owner = Owner {
         task_id: "task-1".to_owned(),
         run_id: "run-1".to_owned(),
@@ -39,8 +47,7 @@ fn journal(directory: &str) -> Result<Journal, Failure> {
         job_id: Some("job-1".to_owned()),
         turn_id: Some("turn-1".to_owned()),
     };
-    let redactor = Redactor::new(&Secrets::none(), Patterns::Recognised)?;
-    Ok(Journal::open(directory, owner, &Host::system(), &redactor)?)
+    Ok(Journal::open(directory, owner, &Host::system(), redactor)?)
 }
 
 /// Pages of new events, each with ids that no page before had.
@@ -72,7 +79,7 @@ fn expect_all(how: How, journal: &mut Journal, page: &[Event]) -> Result<(), Fai
     }
 }
 
-/// Makes a journal of so many records and a page more, and a file `sizes` with the bytes of a page: its pending checkpoint, its batch,
+/// Makes a journal of so many records and two pages more, and a file `sizes` with the bytes of a page: its pending checkpoint, its batch,
 /// its acknowledged checkpoint.
 pub(crate) fn prepare(directory: &str, records: u64) -> Result<(), Failure> {
     let run = Host::system().files.open_or_create(Path::new(directory))?;
@@ -80,7 +87,7 @@ pub(crate) fn prepare(directory: &str, records: u64) -> Result<(), Failure> {
     let mut next = pages();
     let size = |name: &str| Ok::<u64, Failure>(run.metadata(name)?.size);
 
-    for _ in 0..records / PAGE as u64 {
+    for _ in 0..=records / PAGE as u64 {
         expect_all(How::Recorded, &mut journal, &next())?;
     }
 
@@ -112,8 +119,13 @@ fn append(directory: &str) -> Result<Operation, Failure> {
 
 fn append_alone(directory: &str) -> Result<Operation, Failure> {
     let directory = directory.to_owned();
-    let mut next = pages();
-    Ok(Box::new(move || expect_all(How::Recorded, &mut journal(&directory)?, &next())))
+    let (mut next, redactor) = (pages(), redactor()?);
+    let mut page = next();
+    Ok(Box::new(move || {
+        expect_all(How::Recorded, &mut journal_with(&directory, &redactor)?, &page)?;
+        page = next();
+        Ok(())
+    }))
 }
 
 fn known(directory: &str) -> Result<Operation, Failure> {
@@ -126,9 +138,9 @@ fn known(directory: &str) -> Result<Operation, Failure> {
 /// Everything that the first page of a process waits for before it is written.
 fn opening(directory: &str) -> Result<Operation, Failure> {
     let directory = directory.to_owned();
-    let page = pages()();
+    let (page, redactor) = (pages()(), redactor()?);
     Ok(Box::new(move || {
-        let mut journal = journal(&directory)?;
+        let mut journal = journal_with(&directory, &redactor)?;
         journal.begin(&page)?;
         Ok(())
     }))

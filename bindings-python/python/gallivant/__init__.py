@@ -9,6 +9,7 @@ Everything public is an attribute of this package:
 - values: `Options`, `Observation`, `Record`, `Extension`, `State`, `TriedRow`, `FleetView`, `FleetEntry`, `LeftOut`,
   `Change`, `SeatChange`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
 - `Cancel`, which ends waits from another thread; the exceptions below `GallivantError`;
+- `gallivant.redaction` for secrets in texts, JSON values and streams;
 - `gallivant.aio` for asyncio, `gallivant.words` for constants, `gallivant.testing` for tests.
 
 Importing the package loads nothing else: each name is loaded when it is first asked for, so that a hook process pays
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from . import aio as aio
     from . import errors as errors
     from . import hook as hook
+    from . import redaction as redaction
     from . import testing as testing
     from . import words as words
     from ._native import (
@@ -152,7 +154,7 @@ __all__ = [
     "read_fleet",
 ]
 
-_SUBMODULES = ("aio", "errors", "hook", "testing", "words")
+_SUBMODULES = ("aio", "errors", "hook", "redaction", "testing", "words")
 
 
 # Hidden from type checkers, for which a name that is not above is an error.

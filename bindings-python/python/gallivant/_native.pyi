@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["Cancel", "Change", "Claim", "CurrentOwnership", "Explanation", "Extension", "Fleet", "FleetEntry", "FleetView", "Heartbeat", "HookReport", "LeftOut", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Report", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "TestHost", "Tick", "TriedRow", "Watch", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "serve_hook", "version", "words"]
+__all__ = ["Cancel", "Change", "Claim", "CurrentOwnership", "Explanation", "Extension", "Fleet", "FleetEntry", "FleetView", "Heartbeat", "HookReport", "LeftOut", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Redactor", "Report", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "TestHost", "Tick", "TriedRow", "Watch", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "serve_hook", "version", "words"]
 
 @final
 class Cancel:
@@ -731,6 +731,45 @@ class Record:
         When the record was written or last confirmed, wall clock in ms since 1970.
         """
 
+@disjoint_base
+class Redactor:
+    """
+    Redacts by one set of secrets, and recognised credentials besides unless `patterns` is false. Never changes; any
+    number of threads may use it.
+
+    Raises `ExecutionInputError` with the reason `secret` for a secret that is empty or neither `str` nor `bytes`, by its
+    position and never by its value.
+    """
+    def __new__(cls, /, secrets: "collections.abc.Iterable[str | bytes]", *, patterns: bool = True) -> Redactor: ...
+    def __repr__(self, /) -> str: ...
+    def data(self, /, data: bytes) -> bytes:
+        """
+        The bytes without secrets.
+        """
+    def json(self, /, text: str) -> str:
+        """
+        A redacted copy of a JSON text: strings and keys at any depth. Members keep their order and numbers their digits.
+
+        Raises `ExecutionInputError` with the reason `shape` for what is not one JSON value.
+        """
+    @property
+    def most_held_back(self, /) -> int:
+        """
+        The most bytes that a stream holds back.
+        """
+    def stream(self, /) -> Stream:
+        """
+        A text that comes in pieces.
+        """
+    def text(self, /, text: str) -> str:
+        """
+        The text without secrets. A secret that goes on in the next text is found by a stream only.
+        """
+    def texts(self, /, texts: SupportsGetItem[int, str]) -> list[str]:
+        """
+        Many texts in one call.
+        """
+
 @final
 class Report:
     """
@@ -1037,6 +1076,33 @@ class State:
         """
         The instant at which this answer next changes by time alone, wall clock in ms since 1970; None where
         time alone changes nothing.
+        """
+
+@final
+class Stream:
+    """
+    A text that comes in pieces. What comes out does not depend on how it was cut.
+
+    A stream holds back what may still become a part of a secret; `finish()` gives the rest, and what was pushed and not
+    finished is lost. `gallivant.redaction.Writer` finishes by itself.
+    """
+    def __repr__(self, /) -> str: ...
+    def finish(self, /) -> bytes:
+        """
+        The text ends here: gives the rest. The next piece begins another text.
+        """
+    @property
+    def held_back(self, /) -> int:
+        """
+        How many bytes are held back now.
+        """
+    def push(self, /, data: bytes) -> bytes:
+        """
+        Takes a piece and gives what is certain by now.
+        """
+    def push_all(self, /, pieces: "list[bytes]") -> bytes:
+        """
+        Takes many pieces in one call.
         """
 
 @disjoint_base

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import assert_type
 
 import gallivant
-from gallivant import aio, testing, words
+from gallivant import aio, redaction, testing, words
 
 
 def write(directory: Path) -> None:
@@ -98,6 +98,19 @@ def failing(directory: str) -> tuple[str, str | None, int | None]:
 def hook(payload: bytes, environ: dict[str, str]) -> gallivant.HookReport:
     gallivant.observe_hook("claude", "text", environ)  # type: ignore[arg-type]
     return gallivant.observe_hook("claude", payload, gallivant.SessionEnvironment.from_env(environ))
+
+
+def redacted(secret: str, log: Path) -> dict[str, int]:
+    redactor = redaction.Redactor([secret, b"bytes"], patterns=False)
+    assert_type(redactor.text(secret), str)
+    assert_type(redactor.data(b"a"), bytes)
+    assert_type(redactor.stream().push(b"a"), bytes)
+    redaction.Redactor([7])  # type: ignore[list-item]
+    redactor.stream().push("a")  # type: ignore[arg-type]
+    with log.open("wb") as out, redaction.Writer(redactor, out.write) as writer:
+        writer.write("a")
+        writer.writelines([b"b", "c"])
+    return redaction.sanitize({"a": 1}, [secret])
 
 
 async def asynchronous(directory: Path) -> None:

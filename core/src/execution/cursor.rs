@@ -4,6 +4,7 @@
 //! and sent back as it came. The functions here are pure; what a refused cursor leads to is the caller's.
 
 use crate::digest::sha256_hex;
+use crate::error::{Code, Error};
 use crate::json::{Number, Value};
 
 /// The most bytes that a cursor's serialised form may have (EX-CUR-02). Fixed, and not to be configured (EX-CUR-06).
@@ -47,6 +48,26 @@ pub enum InvalidCursor {
     /// More than [`EXECUTION_CURSOR_BYTES`].
     #[error("a cursor is too long, bytes=`{0}` limit=`4096`")]
     TooLong(usize),
+}
+
+impl InvalidCursor {
+    /// The remedy of a saved cursor that is invalid (EX-CUR-14).
+    const CHECKPOINT_REMEDY: &'static str = "keep the run files, put back the bounded cursor exactly as the owned provider \
+        checkpoint has it, and restart; do not delete the intent, do not clear the cursor and do not dispatch again";
+
+    /// The refusal of a reply whose cursor is invalid (EX-CUR-08): `EXECUTION_PROTOCOL`, reason `cursor`.
+    #[must_use]
+    pub fn in_reply(self) -> Error {
+        Error::new(Code::ExecutionProtocol, self.to_string()).with_reason("cursor")
+    }
+
+    /// The refusal of a ledger that holds an invalid cursor (EX-CUR-13): `EXECUTION_PROTOCOL`, reason `checkpoint-cursor`,
+    /// with its own remedy.
+    #[must_use]
+    pub fn in_checkpoint(self) -> Error {
+        let error = Error::new(Code::ExecutionProtocol, format!("a saved cursor is invalid: {self}"));
+        error.with_reason("checkpoint-cursor").with_remedy(Self::CHECKPOINT_REMEDY)
+    }
 }
 
 /// What [`check`] answers: the value of `fn:checkCursor`.

@@ -4,6 +4,7 @@
 //! with another or filled with zeros is told from a whole one by its bytes alone.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -89,17 +90,29 @@ fn push_number(number: u64, out: &mut String) {
 pub(crate) struct Line<'a> {
     /// The redacted event id.
     #[serde(default, borrow, rename = "eventId")]
-    pub(crate) event_id: Option<Cow<'a, str>>,
+    pub(crate) event_id: Option<Text<'a>>,
     /// The replay key as it is spelled.
     #[serde(default, borrow)]
-    key: Option<Cow<'a, str>>,
+    key: Option<Text<'a>>,
     /// The ingestion number.
     pub(crate) sequence: u64,
     #[serde(default, borrow, rename = "type")]
-    pub(crate) kind: Option<Cow<'a, str>>,
+    pub(crate) kind: Option<Text<'a>>,
     /// The data as its own text.
     #[serde(default, borrow, deserialize_with = "own_text")]
     pub(crate) data: Option<&'a str>,
+}
+
+/// A string of a line: its own bytes where nothing in it is escaped, so that most lines are read without an allocation.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 impl<'a> Line<'a> {

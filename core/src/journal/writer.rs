@@ -102,26 +102,24 @@ impl Journal {
             return Ok(nothing(end));
         }
         self.forget();
-        let mut checkpoint = self.stored.read(&*self.run)?;
-        let log = self.open_log(DataAccess::Write)?;
+        let stored = self.stored.read(&*self.run)?;
+        let mut log = self.open_log(DataAccess::Write)?;
         let length = match &log {
             Some((log, _)) => {
                 log.size().map_err(|error| io_error("events.jsonl cannot be looked at", error))?
             }
             None => 0,
         };
-        if checkpoint.is_none() && length > 0 {
+        if stored.is_none() && length > 0 {
             return Err(Refusal::CheckpointMissing { length }.into());
         }
-        let checkpoint_now = checkpoint.get_or_insert_default();
-        let found = recover::look_behind(checkpoint_now, length, log.as_ref().map(|(log, _)| &**log))?;
+        let mut checkpoint = stored.unwrap_or_default();
+        let found = recover::look_behind(&checkpoint, length, log.as_ref().map(|(log, _)| &**log))?;
         if let Some((log, _)) = &log {
-            check_last_byte(checkpoint_now.acknowledged, &**log)?;
+            check_last_byte(checkpoint.acknowledged, &**log)?;
         }
         Stored::sweep(&*self.run, &self.host);
-        let mut checkpoint = checkpoint.unwrap_or_default();
         let mut recovered = nothing(checkpoint.acknowledged);
-        let mut log = log;
         if !checkpoint.pending.is_empty() {
             if log.is_none() {
                 log = self.open_log(DataAccess::Create)?;

@@ -289,6 +289,15 @@ impl Object {
     }
 }
 
+impl IntoIterator for Object {
+    type Item = (String, Value);
+    type IntoIter = std::vec::IntoIter<(String, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.members.into_iter()
+    }
+}
+
 impl<K: Into<String>> FromIterator<(K, Value)> for Object {
     /// As inserting one after the other: the last value of a key stands in the place of its first.
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(members: I) -> Self {

@@ -6,7 +6,7 @@
 //! at work.
 //!
 //! Positions are absolute: the number of bytes since the text began. The bytes themselves are the caller's, who hands
-//! in a buffer of which the beginning was scanned before.
+//! in a piece and, before it, what it has kept of those before.
 
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::nfa::{contiguous, noncontiguous};
@@ -21,6 +21,49 @@ use crate::error::{Code, Error, Result};
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) end: u64,
+}
+
+/// The end of a text as far as it is known: a piece, and what was kept of the bytes before it.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'t> {
+    /// At least everything from [`Scan::horizon`] on and two bytes more, where there were any.
+    pub(super) before: &'t [u8],
+    pub(super) piece: &'t [u8],
+    /// The position of the piece's first byte.
+    pub(super) base: u64,
+}
+
+impl<'t> Seen<'t> {
+    /// Without the bytes of the piece from here on.
+    fn until(self, at: usize) -> Seen<'t> {
+        Seen { piece: &self.piece[..at], ..self }
+    }
+
+    /// The bytes before a position, the last one first.
+    fn back_from(self, position: u64) -> impl Iterator<Item = u8> {
+        let behind = (self.base + self.piece.len() as u64).saturating_sub(position);
+        self.before
+            .iter()
+            .chain(self.piece)
+            .rev()
+            .skip(usize::try_from(behind).unwrap_or(usize::MAX))
+            .copied()
+    }
+
+    /// How many bytes at the end are the beginning of a mark, all of it included. The mark has its bracket at its
+    /// beginning only, so the last bracket decides.
+    fn mark_progress(self) -> usize {
+        let mark = MARK.as_bytes();
+        let mut tail = [0; MARK.len()];
+        for (length, byte) in self.before.iter().chain(self.piece).rev().take(mark.len()).enumerate() {
+            let from = mark.len() - 1 - length;
+            tail[from] = *byte;
+            if *byte == mark[0] {
+                return if mark.starts_with(&tail[from..]) { length + 1 } else { 0 };
+            }
+        }
+        0
+    }
 }
 
 /// The most bytes of needles for which the automaton is a table with a row for every state; beyond, it is one of a
@@ -209,12 +252,11 @@ impl Scan {
         &mut self.spans
     }
 
-    /// Scans what `buffer` has beyond the bytes that were scanned before. `base` is the position of its first byte; it
-    /// holds at least everything from [`Scan::horizon`] on and two bytes more.
-    pub(super) fn advance(&mut self, automaton: &Automaton, buffer: &[u8], base: u64) {
+    /// Scans a piece.
+    pub(super) fn advance(&mut self, automaton: &Automaton, seen: Seen<'_>) {
         match &automaton.engine {
-            Engine::Table(table) => self.run(table, automaton, buffer, base),
-            Engine::Compact(compact) => self.run(compact, automaton, buffer, base),
+            Engine::Table(table) => self.run(table, automaton, seen),
+            Engine::Compact(compact) => self.run(compact, automaton, seen),
         }
     }
 
@@ -222,31 +264,32 @@ impl Scan {
         &mut self,
         engine: &A,
         automaton: &Automaton,
-        buffer: &[u8],
-        base: u64,
+        seen: Seen<'_>,
     ) {
-        let mut at = offset(self.at, base);
+        let Seen { piece, base, .. } = seen;
+        let mut at = 0;
         let mut state = self.state;
-        while at < buffer.len() {
+        while at < piece.len() {
             if self.machines.are_idle() {
-                for byte in &buffer[at..] {
+                let mut rest = piece[at..].iter();
+                for byte in rest.by_ref() {
                     state = engine.next_state(Anchored::No, state, *byte);
-                    at += 1;
                     if engine.is_special(state) {
                         break;
                     }
                 }
+                at = piece.len() - rest.len();
             } else {
-                self.machines.take(buffer[at], base + at as u64, || mark_progress(&buffer[..at]) > 0);
+                self.machines.take(piece[at], base + at as u64, || seen.until(at).mark_progress() > 0);
                 self.cover_finished();
-                state = engine.next_state(Anchored::No, state, buffer[at]);
+                state = engine.next_state(Anchored::No, state, piece[at]);
                 at += 1;
             }
             if engine.is_match(state) {
                 self.at = base + at as u64;
                 for index in 0..engine.match_len(state) {
                     let needle = automaton.needles[engine.match_pattern(state, index).as_usize()];
-                    self.meet(needle, &buffer[..at], base);
+                    self.meet(needle, seen.until(at));
                 }
             }
         }
@@ -255,7 +298,7 @@ impl Scan {
     }
 
     /// A needle that ends where the scan is.
-    fn meet(&mut self, needle: Needle, seen: &[u8], base: u64) {
+    fn meet(&mut self, needle: Needle, seen: Seen<'_>) {
         let span = Span { start: self.at - u64::from(needle.length), end: self.at };
         match needle.what {
             What::Mark => {
@@ -267,20 +310,20 @@ impl Scan {
                 self.tentative.clear();
             }
             What::Secret => {
+                let progress = seen.mark_progress();
                 // A mark that ends here may be met after this.
-                if self.last_mark.is_some_and(|mark| mark.end > span.start) || seen.ends_with(MARK.as_bytes())
-                {
+                if self.last_mark.is_some_and(|mark| mark.end > span.start) || progress == MARK.len() {
                     return;
                 }
                 // If this turns out to lie in a mark, no key begins behind it: no anchor begins with what goes on a mark.
                 self.note_end(span.end);
-                match mark_progress(seen) {
+                match progress {
                     0 => self.cover(span),
                     _ => self.tentative.push(span),
                 }
             }
             What::Anchor(anchor) => {
-                let is_bordered = !anchor.needs_border() || self.is_border(span.start, seen, base);
+                let is_bordered = !anchor.needs_border() || self.is_border(span.start, seen);
                 self.machines.start(anchor, span, is_bordered);
                 self.cover_finished();
             }
@@ -289,17 +332,16 @@ impl Scan {
 
     /// Whether a key may begin here: not in the middle of a word. What a mark, or what becomes one, covers is none; a
     /// letter that ends an escape of JSON or a colour of a terminal is none either.
-    fn is_border(&self, start: u64, seen: &[u8], base: u64) -> bool {
+    fn is_border(&self, start: u64, seen: Seen<'_>) -> bool {
         if start == 0 || self.ends.contains(&start) || self.last_mark.is_some_and(|mark| mark.end == start) {
             return true;
         }
-        let at = offset(start, base);
-        let before = &seen[at.saturating_sub(2)..at];
-        match before {
-            [.., last] if !last.is_ascii_alphanumeric() => true,
-            [b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
-            [b'0'..=b'9' | b';' | b'[', b'm'] => true,
-            _ => false,
+        let mut before = seen.back_from(start);
+        match (before.next(), before.next()) {
+            (Some(b'n' | b'r' | b't' | b'b' | b'f'), Some(b'\\')) => true,
+            (Some(b'm'), Some(b'0'..=b'9' | b';' | b'[')) => true,
+            (Some(last), _) => !last.is_ascii_alphanumeric(),
+            (None, _) => true,
         }
     }
 
@@ -348,8 +390,9 @@ impl Scan {
 
     /// The position before which everything is decided: no byte before it will be covered that is not covered now. What
     /// machines have covered so far is among the spans.
-    pub(super) fn horizon(&mut self, automaton: &Automaton, buffer: &[u8]) -> u64 {
-        let mark = self.at - mark_progress(buffer) as u64;
+    pub(super) fn horizon(&mut self, automaton: &Automaton, seen: Seen<'_>) -> u64 {
+        // A whole mark has been settled already.
+        let mark = self.at - (seen.mark_progress() % MARK.len()) as u64;
         self.settle(mark);
         if !self.machines.are_idle() {
             self.machines.covered(mark).into_iter().flatten().for_each(|span| self.cover(span));
@@ -366,17 +409,4 @@ impl Scan {
         self.machines.end(self.at);
         self.cover_finished();
     }
-}
-
-/// How many bytes at the end of a text are the beginning of a mark, less than a whole one. The mark has its bracket at
-/// its beginning only, so the last bracket decides.
-fn mark_progress(seen: &[u8]) -> usize {
-    let tail = &seen[seen.len().saturating_sub(MARK.len() - 1)..];
-    let Some(at) = memchr::memrchr(MARK.as_bytes()[0], tail) else { return 0 };
-    if MARK.as_bytes().starts_with(&tail[at..]) { tail.len() - at } else { 0 }
-}
-
-/// The place in a buffer of a position that is in it.
-fn offset(position: u64, base: u64) -> usize {
-    usize::try_from(position - base).unwrap_or(usize::MAX)
 }

@@ -1,12 +1,13 @@
 //! A text that comes in pieces: the same as the whole, wherever it is cut (EX-RED-12).
 
+use std::fmt;
 use std::io;
 
-use super::scan::Scan;
+use super::scan::{Scan, Seen};
 use super::{MARK, Redactor};
 
-/// How much is scanned at once. It bounds what a stream keeps in memory, whatever the size of a piece.
-const STEP: usize = 16 * 1024;
+/// How much is scanned at once. It bounds how many covered stretches are kept, whatever the size of a piece.
+const STEP: usize = 64 * 1024;
 
 /// How many bytes before what is held a pattern may look at.
 const LOOKBACK: usize = 2;
@@ -16,13 +17,12 @@ const LOOKBACK: usize = 2;
 /// It holds back what may still become a part of something covered: no more than [`Redactor::most_held_back`], and
 /// nothing once that cannot be any more. [`Stream::finish`] hands out the rest; what was pushed and not finished is
 /// lost, so a host calls it on every way out, or uses a [`Writer`]. A piece allocates nothing, but for what `out` grows by.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Stream {
     redactor: Redactor,
     scan: Scan,
-    /// The bytes from `base` on: two that were handed out or covered, what is held, and room for a step.
-    buffer: Vec<u8>,
-    base: u64,
+    /// The end of what was pushed: two bytes that were handed out or covered, and what is held.
+    tail: Vec<u8>,
     /// Everything before was handed out or covered.
     handed_out: u64,
     /// The end of what the last mark that was handed out covers so far.
@@ -32,29 +32,40 @@ pub struct Stream {
 impl Stream {
     pub(super) fn new(redactor: Redactor) -> Self {
         let scan = Scan::new(&redactor.automaton);
-        let room = LOOKBACK + redactor.most_held_back() + STEP;
-        Stream { redactor, scan, buffer: Vec::with_capacity(room), base: 0, handed_out: 0, covered: 0 }
+        let tail = Vec::with_capacity(LOOKBACK + 2 * redactor.most_held_back());
+        Stream { redactor, scan, tail, handed_out: 0, covered: 0 }
     }
 
     /// Takes a piece, and appends to `out` what is certain by now.
     pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
-        for step in piece.chunks(STEP) {
-            self.buffer.extend_from_slice(step);
-            self.scan.advance(&self.redactor.automaton, &self.buffer, self.base);
-            let horizon = self.scan.horizon(&self.redactor.automaton, &self.buffer);
-            self.hand_out(horizon, out);
-            let keep = horizon.saturating_sub(LOOKBACK as u64).max(self.base);
-            self.buffer.drain(..(keep - self.base) as usize);
-            self.base = keep;
+        for piece in piece.chunks(STEP) {
+            let seen = Seen { before: &self.tail, piece, base: self.scan.at() };
+            self.scan.advance(&self.redactor.automaton, seen);
+            let horizon = self.scan.horizon(&self.redactor.automaton, seen);
+            self.hand_out(horizon, piece, out);
+            self.keep_from(horizon.saturating_sub(LOOKBACK as u64), piece);
+        }
+    }
+
+    /// Keeps the end of what was pushed, the last piece included.
+    fn keep_from(&mut self, position: u64, piece: &[u8]) {
+        let keep = (self.scan.at() - position) as usize;
+        if let Some(start) = piece.len().checked_sub(keep) {
+            self.tail.clear();
+            self.tail.extend_from_slice(&piece[start..]);
+        } else {
+            let from_tail = keep - piece.len();
+            self.tail.drain(..self.tail.len().saturating_sub(from_tail));
+            self.tail.extend_from_slice(piece);
         }
     }
 
     /// The text ends here: appends the rest to `out`. The next piece begins another text.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.scan.end();
-        self.hand_out(self.scan.at(), out);
-        self.buffer.clear();
-        (self.base, self.handed_out, self.covered) = (0, 0, 0);
+        self.hand_out(self.scan.at(), &[], out);
+        self.tail.clear();
+        (self.handed_out, self.covered) = (0, 0);
         self.scan.restart(&self.redactor.automaton);
     }
 
@@ -64,32 +75,44 @@ impl Stream {
         (self.scan.at() - self.handed_out) as usize
     }
 
-    /// Hands out everything before `horizon`.
-    fn hand_out(&mut self, horizon: u64, out: &mut Vec<u8>) {
-        let (base, buffer) = (self.base, &self.buffer);
-        let kept = |from: u64, to: u64| &buffer[(from - base) as usize..(to - base) as usize];
+    /// Hands out everything before `horizon`: of what is held, and of the piece behind it.
+    fn hand_out(&mut self, horizon: u64, piece: &[u8], out: &mut Vec<u8>) {
+        let piece_at = self.scan.at() - piece.len() as u64;
+        let tail = &self.tail;
+        let keep = |from: u64, to: u64, out: &mut Vec<u8>| {
+            let from_end = |position: u64| tail.len() - (piece_at - position.min(piece_at)) as usize;
+            out.extend_from_slice(&tail[from_end(from)..from_end(to)]);
+            let in_piece = |position: u64| (position.max(piece_at) - piece_at) as usize;
+            out.extend_from_slice(&piece[in_piece(from)..in_piece(to)]);
+        };
         let mut at = self.handed_out.max(self.covered);
         let spans = self.scan.spans();
         let taken = spans.partition_point(|span| span.start < horizon);
         for span in spans.drain(..taken) {
             // One that shares a byte with what a mark stands for already goes on with it.
             if span.start >= self.covered {
-                out.extend_from_slice(kept(at, span.start));
+                keep(at, span.start, out);
                 out.extend_from_slice(MARK.as_bytes());
             }
             self.covered = self.covered.max(span.end);
             at = self.covered;
         }
         if at < horizon {
-            out.extend_from_slice(kept(at, horizon));
+            keep(at, horizon, out);
         }
         self.handed_out = horizon;
     }
 }
 
+/// Without what is held, which may be secret.
+impl fmt::Debug for Stream {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Stream(holds {})", self.held_back())
+    }
+}
+
 /// A stream into something that is written to. What is held back is written by [`Writer::finish`], and when the writer
 /// goes, on whatever way; an error is lost then.
-#[derive(Debug)]
 pub struct Writer<W: io::Write> {
     stream: Stream,
     out: Vec<u8>,
@@ -113,6 +136,12 @@ impl<W: io::Write> Writer<W> {
         inner.write_all(&self.out)?;
         inner.flush()?;
         Ok(inner)
+    }
+}
+
+impl<W: io::Write> fmt::Debug for Writer<W> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Writer({:?})", self.stream)
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::scan::{Automaton, Scan};
+use super::scan::{Automaton, Scan, Seen};
 use super::stream::Stream;
 use super::{MARK, Patterns, Secrets};
 use crate::error::Result;
@@ -45,7 +45,7 @@ impl Redactor {
     #[must_use]
     pub fn bytes<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
         let mut scan = Scan::new(&self.automaton);
-        scan.advance(&self.automaton, text, 0);
+        scan.advance(&self.automaton, Seen { before: &[], piece: text, base: 0 });
         scan.end();
         let spans = scan.spans();
         if spans.is_empty() {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::{MARK, Patterns, Redactor, Secrets};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
 
 /// One step of the way from the top of a value to a part of it.
@@ -31,6 +31,27 @@ impl Redactor {
         Walk { redactor: self, is_exempt, way: Vec::new() }.value(value)
     }
 
+    /// As [`Redactor::value`], from JSON text to JSON text: members keep their order and numbers their digits. A lone
+    /// surrogate escape becomes U+FFFD.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` with the reason `shape` for what is not one JSON value, has a key twice in one object, or is nested
+    /// deeper than [`MAX_DEPTH`](crate::json::value::MAX_DEPTH). The message quotes nothing of the text.
+    pub fn json(&self, text: &str) -> Result<String> {
+        Ok(self.value(&parsed(text)?).to_json())
+    }
+
+    /// The redacted strings and keys of a JSON text, in the order in which they stand there, each key before what it leads
+    /// to. For hosts whose own values JSON text cannot carry: they put the strings back in the same order.
+    ///
+    /// # Errors
+    /// As [`Redactor::json`].
+    pub fn strings(&self, text: &str) -> Result<Vec<String>> {
+        let mut strings = Vec::new();
+        collect(self.value(&parsed(text)?), &mut strings);
+        Ok(strings)
+    }
+
     /// The first number from 2 that makes a key another than all before it.
     fn told_apart(&self, key: &str, taken: &HashSet<String>) -> String {
         // One more number than there are keys is free, unless the number itself is covered.
@@ -43,6 +64,26 @@ impl Redactor {
             }
             marked
         })
+    }
+}
+
+fn parsed(text: &str) -> Result<Value> {
+    let refusal =
+        |error| Error::new(Code::ExecutionInput, format!("no JSON value: {error}")).with_reason("shape");
+    Value::parse_replacing(text).map(|(value, _)| value).map_err(refusal)
+}
+
+fn collect(value: Value, strings: &mut Vec<String>) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(text) => strings.push(text),
+        Value::Array(elements) => elements.into_iter().for_each(|element| collect(element, strings)),
+        Value::Object(object) => {
+            for (key, value) in object {
+                strings.push(key);
+                collect(value, strings);
+            }
+        }
     }
 }
 

@@ -1,0 +1,147 @@
+'use strict'
+/** Secrets and recognised credentials out of texts, JSON values and streams. See `redaction.d.ts`. */
+
+const { Transform } = require('node:stream')
+const args = require('./arguments.js')
+const { inspectable } = require('./inspect.js')
+const { callSync, native } = require('./native.js')
+
+const MARK = native.redactionMark()
+
+class Redactor {
+  #native
+
+  constructor(secrets = [], options) {
+    const given = args.object('options', options, true)
+    args.only('options', given, ['patterns'])
+    const patterns = given.patterns === undefined || given.patterns === null ? true : args.flag('patterns', given.patterns)
+    if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(secrets)) {
+      throw args.wrong('secrets', 'not a list of secrets')
+    }
+    this.#native = callSync(() => native.NativeRedactor.open(Array.from(secrets, secretOf), patterns))
+  }
+
+  get mostHeldBack() { return this.#native.mostHeldBack }
+
+  text(text) { return this.texts([text])[0] }
+
+  texts(texts) {
+    const list = Array.from(texts, (text) => args.text('text', text))
+    return callSync(() => this.#native.texts(list))
+  }
+
+  bytes(bytes) {
+    const given = bytesOf('bytes', bytes)
+    return callSync(() => this.#native.bytes(given))
+  }
+
+  /**
+   * The native side gets the strings and keys as JSON and answers them in the same order, so that what JSON text cannot
+   * carry, such as bigints, never leaves this side.
+   */
+  value(value) {
+    const given = plain(value, '', 0)
+    if (given === undefined) throw args.wrong('value', 'not a JSON value')
+    const json = JSON.stringify(given, (_, part) => (typeof part === 'bigint' ? 0 : part))
+    const strings = callSync(() => this.#native.strings(json)).values()
+    const next = () => strings.next().value
+    const rebuilt = (part) => {
+      if (typeof part === 'string') return next()
+      if (typeof part !== 'object' || part === null) return part
+      if (Array.isArray(part)) return part.map(rebuilt)
+      const copy = {}
+      for (const member of Object.values(part)) put(copy, next(), rebuilt(member))
+      return copy
+    }
+    return rebuilt(given)
+  }
+
+  stream() { return new RedactionStream(this.#native) }
+
+  transform() {
+    const stream = this.stream()
+    return new Transform({
+      transform(chunk, encoding, done) { settle(done, () => stream.push(chunk)) },
+      flush(done) { settle(done, () => stream.finish()) },
+    })
+  }
+
+  static { inspectable(this.prototype, 'Redactor', () => ({})) }
+}
+
+class RedactionStream {
+  #native
+
+  constructor(redactor) { this.#native = callSync(() => redactor.stream()) }
+
+  get heldBack() { return this.#native.heldBack }
+
+  push(piece) { return this.pushAll([piece]) }
+
+  pushAll(pieces) {
+    const list = Array.from(pieces, (piece) => bytesOf('piece', piece))
+    return callSync(() => this.#native.push(list))
+  }
+
+  finish() { return callSync(() => this.#native.finish()) }
+
+  static { inspectable(this.prototype, 'RedactionStream', (stream) => ({ heldBack: stream.heldBack })) }
+}
+
+function sanitize(value, secrets = []) {
+  return new Redactor(Array.from(secrets).filter((secret) => secret?.length !== 0)).value(value)
+}
+
+/** What is no string is the native side's to refuse, by its position. */
+function secretOf(secret) {
+  if (typeof secret === 'string') return Buffer.from(args.text('secret', secret))
+  return secret instanceof Uint8Array ? secret : null
+}
+
+function bytesOf(name, bytes) {
+  if (typeof bytes === 'string') return Buffer.from(bytes)
+  if (!(bytes instanceof Uint8Array)) throw args.wrong(name, 'neither a string nor bytes')
+  return bytes
+}
+
+/** What goes no deeper than this is a cycle, or nobody's data. */
+const MOST_LEVELS = 1000
+
+/** A copy with what `JSON.stringify` makes of each part, but for bigints; undefined for what it leaves out. */
+function plain(part, key, depth) {
+  if (depth > MOST_LEVELS) throw args.wrong('value', 'nested too deep')
+  if (typeof part === 'object' && part !== null && typeof part.toJSON === 'function') part = part.toJSON(key)
+  if (part instanceof String || part instanceof Number || part instanceof Boolean) part = part.valueOf()
+  switch (typeof part) {
+    case 'string': case 'bigint': case 'boolean': return part
+    case 'number': return Number.isFinite(part) ? part : null
+    case 'object': break
+    default: return undefined
+  }
+  if (part === null) return null
+  if (Array.isArray(part)) return Array.from(part, (element, at) => plain(element, String(at), depth + 1) ?? null)
+  const copy = {}
+  for (const [name, member] of Object.entries(part)) {
+    const given = plain(member, name, depth + 1)
+    if (given !== undefined) put(copy, name, given)
+  }
+  return copy
+}
+
+/** Not by assignment: `__proto__` is a key like any other. */
+function put(object, key, value) {
+  Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
+}
+
+/** Ends a step of a transform with its result, or with its error. */
+function settle(done, action) {
+  let out
+  try {
+    out = action()
+  } catch (error) {
+    return done(error)
+  }
+  done(null, out)
+}
+
+module.exports = { MARK, RedactionStream, Redactor, sanitize }
