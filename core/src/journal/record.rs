@@ -154,10 +154,10 @@ impl<'a> Line<'a> {
         let is_plain = data.strip_prefix('"').and_then(|data| data.strip_suffix('"')).is_some_and(is_plain);
         let data = if is_plain { data } else { serde_json::from_str::<&RawValue>(data).ok()?.get() };
         Some(Line {
-            event_id: Some(Cow::Borrowed(event_id)),
-            key: Some(Cow::Borrowed(key)),
+            event_id: Some(Text(Cow::Borrowed(event_id))),
+            key: Some(Text(Cow::Borrowed(key))),
             sequence,
-            kind: Some(Cow::Borrowed(kind)),
+            kind: Some(Text(Cow::Borrowed(kind))),
             data: Some(data),
         })
     }
