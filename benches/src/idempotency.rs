@@ -130,7 +130,7 @@ impl Figures {
         let mut serial = 0;
         let mut next = || {
             serial += 1;
-            format!("{what}-{serial}")
+            format!("{}-{serial}", what.replace(' ', "-"))
         };
         let known: Vec<String> = (0..50).map(|_| next()).collect();
         for key in &known {
@@ -139,23 +139,18 @@ impl Figures {
         }
         let (mut claims, mut replays) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let keys: Vec<String> = (0..60).map(|_| next()).collect();
+            let keys: Vec<String> = (0..20).map(|_| next()).collect();
+            let floors: [Vec<String>; 2] =
+                [(0..20).map(|_| next()).collect(), (0..20).map(|_| next()).collect()];
+            let turn = std::cell::Cell::new(0);
             let claim = turns(
-                || {
-                    keys[..20]
-                        .iter()
-                        .chain(&keys[40..])
-                        .enumerate()
-                        .for_each(|(at, key)| floor.two_commits(&format!("{key}{at}")))
-                },
-                || keys[20..40].iter().for_each(|key| complete(store, key)),
-                2.0,
+                || floors[turn.replace(1)].iter().for_each(|key| floor.two_commits(key)),
+                || keys.iter().for_each(|key| complete(store, key)),
             );
             claims.push((claim.0, claim.1 / 20.0));
             let replay = turns(
                 || known.iter().for_each(|key| floor.select(key)),
                 || known.iter().for_each(|key| replay(store, key)),
-                1.0,
             );
             replays.push((replay.0, replay.1 / 50.0));
         }
@@ -168,9 +163,8 @@ impl Figures {
     }
 }
 
-/// Half of the floor, the row, the other half: the ratio, and the row's microseconds. `share` is how many rows' worth of
-/// work one call of the floor does.
-fn turns(floor: impl Fn(), row: impl Fn(), share: f64) -> (f64, f64) {
+/// The floor, the row, the floor: the ratio, and the row's microseconds.
+fn turns(floor: impl Fn(), row: impl Fn()) -> (f64, f64) {
     let time = |act: &dyn Fn()| {
         let began = Instant::now();
         act();
@@ -179,7 +173,7 @@ fn turns(floor: impl Fn(), row: impl Fn(), share: f64) -> (f64, f64) {
     let before = time(&floor);
     let took = time(&row);
     let after = time(&floor);
-    (took / ((before + after) / 2.0 / share), took)
+    (took / ((before + after) / 2.0), took)
 }
 
 fn median(figures: &mut [(f64, f64)]) -> (f64, f64) {

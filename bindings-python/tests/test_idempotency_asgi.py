@@ -117,8 +117,10 @@ class Answering(MiddlewareCase):
     async def test_ik_12_nothing_is_made_where_the_store_is_unavailable(self):
         path = os.path.join(self.directory, "later", "idempotency.db")
         app = self.app(path)
-        refused = await ask(app, key=KEY)
+        with self.assertLogs("gallivant", "ERROR") as logged:
+            refused = await ask(app, key=KEY)
         self.refused(refused, 503, "idempotency_store_unavailable")
+        self.assertIn(path, logged.output[0])
         self.assertEqual((refused.headers["retry-after"], self.things.runs), ("1", 0))
         self.assertEqual((await ask(app)).status, 201)
         os.mkdir(os.path.dirname(path))

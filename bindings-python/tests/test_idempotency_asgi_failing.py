@@ -193,7 +193,11 @@ class Failing(MiddlewareCase):
             return None
 
         self.refused(await ask(self.app(settle=cannot_tell), key=KEY), 409, "idempotency_unknown")
-        settled = await ask(self.app(settle=lambda _scope, claim: claim.settle("t-0")), key=KEY)
+
+        async def finds(_scope, _claim):
+            return "t-0"
+
+        settled = await ask(self.app(settle=finds), key=KEY)
         self.assertEqual((settled.status, settled.json, settled.replayed), (200, {"resource": "t-0"}, True))
         found = await ask(self.app(found=lambda _scope, resource: Answer(201, body=resource.encode())), key=KEY)
         self.assertEqual((found.status, found.body, found.replayed), (201, b"t-0", True))
@@ -231,6 +235,9 @@ class Failing(MiddlewareCase):
         says = True
         self.assertEqual((await ask(app, key="k-2")).status, 500)
         self.assertEqual((await ask(app, key="k-2")).status, 500)
+        self.things.status = 201
+        said = [await ask(app, key="k-2") for _ in range(2)]
+        self.assertEqual([(one.status, one.replayed) for one in said], [(201, False), (201, False)], "it kept nothing")
 
     @looped
     async def test_cancelled_at_any_moment_nothing_leaks_and_nothing_is_made_twice(self):

@@ -2,14 +2,15 @@
 
     curl -i -X POST localhost:8000/workspaces/7/harnesses -H 'Idempotency-Key: k-1' -H 'X-User: u' -d '{"name": "a"}'
 
-Sent twice, it makes one harness and answers the same. Only the example takes a header's word for who is acting.
+Sent twice, it makes one harness and answers the same; killed in between, too, because a harness's name comes from its key.
+Only the example takes a header's word for who is acting.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import uuid
 
 from gallivant.asgi import IdempotencyMiddleware
 
@@ -18,12 +19,20 @@ DIRECTORY = os.environ.get("HARNESSES", ".")
 
 async def create(scope, receive, send):
     """Makes a harness: a file with the request's body."""
+    if scope["type"] != "http":
+        raise NotImplementedError  # no lifespan, which servers take for an answer
+    headers = dict(scope["headers"])
+    if scope["method"] != "POST" or b"idempotency-key" not in headers or b"x-user" not in headers:
+        await send({"type": "http.response.start", "status": 400, "headers": []})
+        return await send({"type": "http.response.body", "body": b""})
     body, more = b"", True
     while more:
         message = await receive()
         body, more = body + message.get("body", b""), message.get("more_body", False)
-    identity = uuid.uuid4().hex
-    with open(os.path.join(DIRECTORY, f"{identity}.harness"), "xb") as harness:
+    # A create that was killed after its effect and is made again makes the same file again.
+    owner = json.dumps([*belongs_to(scope), headers[b"idempotency-key"].decode("latin-1")])
+    identity = hashlib.sha256(owner.encode()).hexdigest()[:32]
+    with open(os.path.join(DIRECTORY, f"{identity}.harness"), "wb") as harness:
         harness.write(body)
     headers = [(b"content-type", b"application/json"), (b"location", f"/harnesses/{identity}".encode())]
     await send({"type": "http.response.start", "status": 201, "headers": headers})

@@ -125,7 +125,7 @@ class IdempotencyMiddleware:
     - `reused_status`: what another body under a used key is answered. Default 409.
     - `retry_after`: the seconds of `Retry-After`. Default 1.
     - `settle(scope, claim)`: is asked about an unknown outcome. A coroutine function that finds out whether the thing exists
-      and answers what `await claim.settle(...)` did; or None where it cannot tell.
+      and answers its id, or what `await claim.settle(...)` did; or None where it cannot tell.
     - `gone(scope, resource)`: whether what a replay would name is proved to be deleted; then it is made anew. A read that
       failed or was denied proves nothing: raise, or answer False.
     - `found(scope, resource)`: the `Answer` for a thing of which only the resource is known, because it was settled. Default:
@@ -154,7 +154,7 @@ class IdempotencyMiddleware:
         max_answer_bytes: int = 1 << 20,
         reused_status: int = 409,
         retry_after: int = 1,
-        settle: Callable[[Scope, UnknownClaim], Awaitable[Begun | None]] | None = None,
+        settle: Callable[[Scope, UnknownClaim], Awaitable[Begun | str | None]] | None = None,
         gone: Callable[[Scope, str], bool | Awaitable[bool]] | None = None,
         found: Callable[[Scope, str], Answer | Awaitable[Answer]] | None = None,
         lost: Callable[[Scope, str | None, str | None], object] | None = None,
@@ -231,6 +231,8 @@ class IdempotencyMiddleware:
                 begun = await begun.wait(self._wait)
             elif isinstance(begun, UnknownClaim):
                 settled = None if self._settle is None else await self._settle(scope, begun)
+                if isinstance(settled, str):
+                    settled = await begun.settle(settled)
                 if settled is None or isinstance(settled, UnknownClaim):
                     return problem(409, "idempotency_unknown", retry_after=self._retry_after)
                 begun = settled
@@ -277,9 +279,11 @@ class IdempotencyMiddleware:
                 if unsaid.is_cancelled:
                     raise asyncio.CancelledError from unsaid
             except IdempotencyClaimLostError as lost:
-                if self._lost is not None:
-                    await _awaited(self._lost(scope, creating.resource, lost.resource))
-                answer = self._refusal(lost)
+                # Ended by the app itself, which has released it and says what it likes.
+                if lost.reason != "ended":
+                    if self._lost is not None:
+                        await _awaited(self._lost(scope, creating.resource, lost.resource))
+                    answer = self._refusal(lost)
             await (captured if answer is None else answer).send(send)
             # Only now: an app that listens for its client's leaving stops sending when it hears of it.
             body.answered.set()
@@ -360,6 +364,11 @@ class IdempotencyMiddleware:
         if code == "IDEMPOTENCY_CLAIM_LOST":
             return problem(409, word, resource=error.resource)
         if code in ("IDEMPOTENCY_BUSY", "IDEMPOTENCY_FORKED") or code.startswith("IDEMPOTENCY_STORE_"):
+            # Imported where it is needed: most servers never get here.
+            import logging
+
+            file = f", file=`{error.file}`" if error.file else ""
+            logging.getLogger("gallivant").error("%s%s; %s", error, file, error.remedy)
             return problem(503, word, retry_after=self._retry_after)
         raise error
 

@@ -1,5 +1,7 @@
 //! What a claim is found by: operation, scope and key, and the digest that stands for the three on disk.
 
+use std::sync::Arc;
+
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Error, Result};
@@ -12,7 +14,10 @@ pub const MAX_PART_BYTES: usize = 255;
 /// Two names are equal when all three are: `["a","b"]`, `["ab"]` and `["a/b"]` are three scopes. On disk a claim is
 /// found by [`ClaimName::digest`] alone; operation and scope stand beside it for operators, the key stands nowhere.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ClaimName {
+pub struct ClaimName(Arc<Parts>);
+
+#[derive(PartialEq, Eq)]
+struct Parts {
     operation: String,
     scope: Vec<String>,
     digest: [u8; 32],
@@ -47,37 +52,37 @@ impl ClaimName {
             );
             return Err(Error::new(Code::IdempotencyScopeInvalid, message).with_reason("scope"));
         }
-        Ok(ClaimName {
+        Ok(ClaimName(Arc::new(Parts {
             operation: operation.to_owned(),
             scope: scope.iter().map(|part| (*part).to_owned()).collect(),
             digest: digest(operation, scope, key),
-        })
+        })))
     }
 
     /// The namespace of the key.
     #[must_use]
     pub fn operation(&self) -> &str {
-        &self.operation
+        &self.0.operation
     }
 
     /// Whom the key belongs to, outermost first.
     #[must_use]
     pub fn scope(&self) -> &[String] {
-        &self.scope
+        &self.0.scope
     }
 
     /// SHA-256 over the operation, the number of parts of the scope, the parts and the key, each text after its length
     /// in bytes as 8 bytes, little-endian: no two names have the same input.
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {
-        &self.digest
+        &self.0.digest
     }
 }
 
 impl std::fmt::Debug for ClaimName {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut named = out.debug_struct("ClaimName");
-        named.field("operation", &self.operation).field("scope", &self.scope).finish_non_exhaustive()
+        named.field("operation", &self.0.operation).field("scope", &self.0.scope).finish_non_exhaustive()
     }
 }
 

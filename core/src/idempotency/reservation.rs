@@ -30,8 +30,10 @@ enum Held {
     Open,
     /// A completion with this resource failed in its commit, so that it may or may not have happened.
     Completing(String),
-    /// It has ended, or was lost.
-    Over,
+    /// It was ended by this object.
+    Ended,
+    /// It was lost.
+    Lost,
 }
 
 /// What the rules say to the holder of a token.
@@ -65,7 +67,8 @@ impl Reservation {
     ///
     /// # Errors
     /// `IDEMPOTENCY_CLAIM_LOST` when somebody else has taken the name over: nothing is changed, and
-    /// [`Error::resource`] names what the winner made, once it has completed, so that the loser can undo its own.
+    /// [`Error::resource`] names what the winner made, once it has completed, so that the loser can undo its own. With the
+    /// reason `ended` this object has ended the reservation before, and there is nothing to undo.
     /// `IDEMPOTENCY_ANSWER_TOO_LARGE` and those of the store: the reservation is still held, and the call may be
     /// repeated.
     pub fn complete(&mut self, resource: &str, answer: &[u8]) -> Result<()> {
@@ -110,14 +113,13 @@ impl Reservation {
             Err(error) if error.reason() == Some("commit") => {
                 self.state = Held::Completing(resource.to_owned())
             }
-            Err(error) if error.code() == Code::IdempotencyClaimLost => self.state = Held::Over,
-            Err(_) => {}
+            Err(error) => self.lose(error),
         }
         ended
     }
 
     /// Says that nothing outside exists: the next create with this key, and any body, may make the thing. Once this has
-    /// returned, that is durable.
+    /// returned, that is durable. After an end by this object it does nothing.
     ///
     /// # Errors
     /// `IDEMPOTENCY_CLAIM_LOST` when somebody else has taken the name over; nothing is changed. Those of the store: it
@@ -131,11 +133,13 @@ impl Reservation {
     /// # Errors
     /// As [`Reservation::release`].
     pub fn release_within(&mut self, deadline: Option<Duration>) -> Result<()> {
+        if self.state == Held::Ended {
+            return Ok(());
+        }
         let ended = self.change(deadline, false, &mut |_, _, _| Change::Remove);
         match &ended {
             Ok(()) => self.end(),
-            Err(error) if error.code() == Code::IdempotencyClaimLost => self.state = Held::Over,
-            Err(_) => {}
+            Err(error) => self.lose(error),
         }
         ended
     }
@@ -186,10 +190,17 @@ impl Reservation {
             }
             Change::Put(record)
         });
-        if refreshed.as_ref().is_err_and(|error| error.code() == Code::IdempotencyClaimLost) {
-            self.state = Held::Over;
+        if let Err(error) = &refreshed {
+            self.lose(error);
         }
         refreshed
+    }
+
+    /// Remembers a loss. What this object has ended itself is not lost.
+    fn lose(&mut self, error: &Error) {
+        if error.code() == Code::IdempotencyClaimLost && self.state != Held::Ended {
+            self.state = Held::Lost;
+        }
     }
 
     /// Changes the claim in one transaction if the token on disk is this one's. `was_committing`: a finished claim with
@@ -205,7 +216,7 @@ impl Reservation {
         self.store.engine().change(&self.name, &mut patience, &mut |found| {
             let (change, said) = match found {
                 Some(record) if record.token == self.token => match record.state {
-                    ClaimState::Reserved { is_marked, owner: Some(_) } if self.state != Held::Over => {
+                    ClaimState::Reserved { is_marked, owner: Some(_) } if self.is_open() => {
                         let now = Stamp::now(&*self.store.host().clock);
                         (next(record, is_marked, now), Verdict::Done)
                     }
@@ -223,6 +234,13 @@ impl Reservation {
         })?;
         match verdict {
             Some(Verdict::Done) => Ok(()),
+            Some(Verdict::Lost(resource)) if self.state == Held::Ended => {
+                let message = "the reservation was ended before by its own complete or release";
+                let error = Error::new(Code::IdempotencyClaimLost, message).with_reason("ended");
+                Err(error
+                    .with_remedy("end a reservation once; there is nothing to undo")
+                    .with_resource(resource))
+            }
             Some(Verdict::Lost(resource)) => {
                 let message = "the reservation is not this one's any more";
                 Err(Error::new(Code::IdempotencyClaimLost, message).with_resource(resource))
@@ -231,15 +249,19 @@ impl Reservation {
         }
     }
 
+    fn is_open(&self) -> bool {
+        !matches!(self.state, Held::Ended | Held::Lost)
+    }
+
     fn end(&mut self) {
-        self.state = Held::Over;
+        self.state = Held::Ended;
         self.store.engine().announce();
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if self.state == Held::Over {
+        if !self.is_open() {
             return;
         }
         let deadline = Some(self.store.options().busy.min(LONGEST_DROP));

@@ -1,7 +1,7 @@
 //! The handle of a store: asking what a key means, and reserving it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::claim::{ClaimRecord, ClaimState, ClaimToken, Owner, Stamp, whole_ms};
@@ -29,6 +29,8 @@ struct Shared {
     options: StoreOptions,
     host: Host,
     opened: Stamp,
+    /// This process, which no store outlives: it is refused after a fork.
+    own_process: OnceLock<ProcessIdentity>,
     sleep: Mutex<SleepWatch>,
     /// What the last wait was told by, for the next one: closing one costs as long as a disk's sync, and every user may
     /// have a limited number of them.
@@ -91,6 +93,7 @@ impl IdempotencyStore {
             options: *options,
             host: host.clone(),
             opened,
+            own_process: OnceLock::new(),
             sleep: Mutex::new(sleep),
             idle_notifier: Mutex::default(),
         };
@@ -218,20 +221,25 @@ impl IdempotencyStore {
 
     /// A reservation of this process that begins now.
     pub(super) fn reserve(&self, fingerprint: &Fingerprint) -> ClaimRecord {
-        let processes = &self.shared.host.processes;
-        let process = ProcessIdentity {
-            pid: processes.own_pid(),
-            start: processes.own_start(),
-            boot: processes.boot().to_string(),
-            pid_namespace: processes.pid_namespace(),
-            host: processes.host().to_string(),
-        };
+        let process = self.shared.own_process.get_or_init(|| {
+            let processes = &self.shared.host.processes;
+            ProcessIdentity {
+                pid: processes.own_pid(),
+                start: processes.own_start(),
+                boot: processes.boot().to_string(),
+                pid_namespace: processes.pid_namespace(),
+                host: processes.host().to_string(),
+            }
+        });
         ClaimRecord {
             token: ClaimToken::mint(&*self.shared.host.random),
             fingerprint: *fingerprint,
             state: ClaimState::Reserved {
                 is_marked: false,
-                owner: Some(Owner { process, refreshed: Stamp::now(&*self.shared.host.clock) }),
+                owner: Some(Owner {
+                    process: process.clone(),
+                    refreshed: Stamp::now(&*self.shared.host.clock),
+                }),
             },
         }
     }

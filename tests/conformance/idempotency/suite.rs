@@ -256,6 +256,11 @@ over_every_engine! {
         assert_eq!(replayed(owner.begin()).answer(), Some(&b"theirs"[..]), "the loser changed nothing");
         let lost = taken.complete("r-again", b"").expect_err("it has ended");
         assert_eq!((lost.code(), lost.resource()), (Code::IdempotencyClaimLost, Some("r-theirs")));
+        assert_eq!(lost.reason(), Some("ended"), "by itself, so that nothing is to be undone");
+        assert!(!lost.remedy().starts_with("undo"), "{}", lost.remedy());
+        taken.release().expect("releasing what one has completed does nothing");
+        assert_eq!(taken.keep_alive().expect_err("it has ended").reason(), Some("ended"));
+        assert_eq!(replayed(other.begin()).resource(), "r-theirs");
     }
 
     fn ik_11_a_claim_lives_its_window_from_its_completion_to_the_millisecond(world: World) {

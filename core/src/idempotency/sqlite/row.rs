@@ -46,8 +46,9 @@ macro_rules! columns {
     };
 }
 
-/// The row of a name.
-pub(super) const SELECT: &str = concat!("SELECT ", columns!(), " FROM claims WHERE name = ?1");
+/// The row of a name. Its columns are taken by their places in the schema, and what is out of place has another check
+/// value; a short statement is found faster among those that are prepared.
+pub(super) const SELECT: &str = "SELECT * FROM claims WHERE name = ?1";
 
 /// The rows behind a position that have expired by their own word, in the order of their expiry.
 pub(super) const SELECT_EXPIRED: &str = concat!(
