@@ -25,6 +25,9 @@ const SIGN_OF_LIFE_MS = 30_000
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 30_000
 
+/** So many of them keep a process that would end: three minutes of pauses. */
+const PATIENT_TRIES = 10
+
 /** A resource has an id; this is that of a thing whose application has named none. */
 const UNNAMED = '-'
 
@@ -116,8 +119,19 @@ async function serve(set, call, next) {
     return next(error)
   }
   client.forget()
-  if (!(decided instanceof Creating)) return call.send(decided)
+  if (!(decided instanceof Creating)) return answerWith(set, call, decided, next)
   return create(set, call, decided, next)
+}
+
+/** Sends an answer of this handler. What somebody else has begun to answer meanwhile, a time limit perhaps, stays his. */
+function answerWith(set, call, answer, next) {
+  try {
+    call.send(answer)
+  } catch (error) {
+    set.onError?.(error, call.given)
+    if (call.res.headersSent) call.res.destroy()
+    else next(error)
+  }
 }
 
 /** Fires when the client is gone before it was answered. */
@@ -212,44 +226,65 @@ function refusalOf(set, { given }, error) {
 function create(set, call, creating, next) {
   const { given, req, res } = call
   given.idempotency = creating
-  const alive = setInterval(() => { creating.keepAlive().catch(() => {}) }, SIGN_OF_LIFE_MS).unref()
+  // A handler that hangs is not kept alive for ever: then the store says that nobody knows (IK-09).
+  const until = performance.now() + Number(set.store.options.maxReservationMs)
+  const alive = setInterval(() => {
+    if (performance.now() >= until) clearInterval(alive)
+    else creating.keepAlive().catch(() => {})
+  }, SIGN_OF_LIFE_MS).unref()
   let abandoning
   let isAnswered = false
-  const drop = () => {
+  const over = () => {
     clearInterval(alive)
     clearTimeout(abandoning)
-    if (!isAnswered) return creating.abandon().catch((error) => set.onError?.(error, given))
-    return undefined
+    return isAnswered
   }
-  const onClose = () => { abandoning = setTimeout(drop, set.abandonMs).unref() }
+  const told = (error) => set.onError?.(error, given)
+  const drop = async () => {
+    if (!over()) await creating.abandon().catch(told)
+  }
+  // Nobody will say what became of it, and it may have been made: that is for whoever settles it.
+  const giveUp = async () => {
+    if (over()) return
+    await creating.effectStarting().catch(() => {})
+    await creating.abandon().catch(told)
+  }
+  const onClose = () => { abandoning = setTimeout(giveUp, set.abandonMs).unref() }
   res.once('close', onClose)
   const limit = Number(set.store.options.maxAnswerBytes)
   capture(res, { limit, kept: set.savedHeaders, async whole(answer) {
     isAnswered = true
-    clearInterval(alive)
-    clearTimeout(abandoning)
+    over()
     res.removeListener('close', onClose)
     return said(set, call, creating, answer, limit).catch(async (error) => {
       // Made, perhaps, and not to be said what: the key is given to nobody before that is settled.
       await creating.effectStarting().catch(() => {})
       await creating.abandon().catch(() => {})
-      set.onError?.(error, given)
+      told(error)
       return problem(500, 'idempotency_unknown')
     })
   } })
-  // What the application throws by itself goes where it would have gone without this handler, and nothing is held.
+  // What the application throws by itself goes where it would have gone without this handler. It proves that nothing was
+  // made, but for a client that is gone, whose leaving may be what was thrown, and for an answer that had begun to say so.
   const failed = async (error) => {
-    await drop()
+    await (res.destroyed || (res.headersSent && isMade(set, res.statusCode, given)) ? giveUp() : drop())
     throw error
   }
   try {
     const running = next()
-    if (typeof running?.then === 'function') {
-      // A handler that is over without an answer, for a client that is gone, will not answer any more.
-      running.then(() => { if (req.destroyed || res.destroyed) return drop() }, failed)
-    }
+    // A handler that is over without an answer may still answer, from a callback of its own, while its client is there.
+    if (typeof running?.then === 'function') running.then(() => (res.destroyed ? giveUp() : undefined), failed)
   } catch (error) {
     void failed(error)
+  }
+}
+
+/** Whether a status says that the thing was made; a function of the program that throws says nothing else. */
+function isMade(set, status, given) {
+  try {
+    return set.isCompleted(status, given)
+  } catch {
+    return true
   }
 }
 
@@ -301,6 +336,7 @@ function insist(set, given, reservation, say, error) {
   set.onError?.(error, given)
   unsaid.add(reservation)
   if (!isPassing(error)) return
+  let tries = 0
   const again = async (pauseMs) => {
     try {
       await say()
@@ -310,7 +346,11 @@ function insist(set, given, reservation, say, error) {
       else if (isPassing(failed)) later(Math.min(pauseMs * 2, LONGEST_PAUSE_MS))
     }
   }
-  const later = (pauseMs) => { setTimeout(again, pauseMs, pauseMs).unref() }
+  // A process that would end waits for it, for some minutes.
+  const later = (pauseMs) => {
+    const timer = setTimeout(again, pauseMs, pauseMs)
+    if ((tries += 1) > PATIENT_TRIES) timer.unref()
+  }
   later(FIRST_PAUSE_MS)
 }
 

@@ -399,7 +399,7 @@ test('a_client_that_leaves_while_the_application_runs_finds_the_answer_when_it_c
   assert.equal(made.length, 1)
 })
 
-test('a_handler_that_gives_up_on_a_client_that_left_frees_the_key_and_cannot_go_on', async (t) => {
+test('a_handler_that_gives_up_on_a_client_that_left_leaves_the_key_unknown_and_cannot_go_on', async (t) => {
   let late
   const { store, url, made } = await thingsFor(t, { abandonMs: 50 }, async (req, res) => {
     late = req.idempotency
@@ -412,9 +412,40 @@ test('a_handler_that_gives_up_on_a_client_that_left_frees_the_key_and_cannot_go_
     await until(() => late?.key === key)
     controller.abort()
     await assert.rejects(left)
-    await until(async () => (await state(store, key)) === null, key)
+    await until(async () => (await state(store, key)) === 'marked', key)
     await assert.rejects(late.effectStarting(), (error) => error.reason === 'closed')
   }
+})
+
+test('a_handler_whose_promise_is_over_before_its_answer_keeps_its_reservation', async (t) => {
+  const { store, url, made } = await thingsFor(t, {}, async (req, res, number) => {
+    // Read to its end, the request destroys itself while its client waits.
+    for await (const part of req) void part
+    setTimeout(() => res.writeHead(201, { 'content-type': 'application/json' }).end(`{"number":${number}}`), 60)
+  })
+  const answers = await Promise.all(Array.from({ length: 5 }, () => send(url, 'k')))
+  assert.deepEqual(answers.map(({ json }) => json.number), [1, 1, 1, 1, 1])
+  assert.equal(made.length, 1)
+  assert.equal(await state(store, 'k'), 'finished')
+})
+
+test('a_handler_that_throws_after_it_began_to_say_that_it_made_the_thing_leaves_the_key_unknown', async (t) => {
+  const thrown = []
+  const before = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  process.on('unhandledRejection', (error) => thrown.push(error.message))
+  t.after(() => {
+    process.removeAllListeners('unhandledRejection')
+    for (const listener of before) process.on('unhandledRejection', listener)
+  })
+  const { store, url } = await thingsFor(t, {}, async (req, res) => {
+    res.writeHead(201)
+    setTimeout(() => res.destroy(), 100)
+    throw new Error('in the middle')
+  })
+  await assert.rejects(send(url, 'k'))
+  assert.equal(await state(store, 'k'), 'marked')
+  assert.deepEqual(thrown, ['in the middle'])
 })
 
 test('a_handler_that_throws_frees_the_key_and_its_error_goes_where_it_went', async (t) => {

@@ -53,7 +53,7 @@ class Failing(MiddlewareCase):
         self.assertEqual((repeat.status, repeat.replayed), (404, True))
 
     @looped
-    async def test_an_app_that_ends_without_its_whole_answer_releases(self):
+    async def test_an_app_that_ends_without_its_whole_answer_has_perhaps_made_it(self):
         async def leave(_scope, _receive, send):
             await send({"type": "http.response.start", "status": 201, "headers": []})
             await send({"type": "http.response.body", "body": b"half", "more_body": True})
@@ -61,7 +61,18 @@ class Failing(MiddlewareCase):
         app = IdempotencyMiddleware(leave, self.path, belongs_to=belongs_to)
         response = await ask(app, key=KEY)
         self.assertIsNone(response.status)
-        self.assertIsNone(self.claim())
+        self.refused(await ask(app, key=KEY), 409, "idempotency_unknown")
+
+    @looped
+    async def test_what_the_program_does_wrong_after_it_made_the_thing_releases_nothing(self):
+        def fail(_status):
+            raise KeyError
+
+        for number, wrong in enumerate(({"resource": lambda *_: 7}, {"completes": fail})):
+            key = f"wrong-{number}"
+            with self.assertRaises((TypeError, KeyError)):
+                await ask(self.app(**wrong), key=key)
+            self.refused(await ask(self.app(), key=key), 409, "idempotency_unknown")
 
     @looped
     async def test_a_client_that_goes_in_the_middle_of_its_body_begins_nothing(self):

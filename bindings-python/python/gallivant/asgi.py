@@ -60,6 +60,9 @@ _REPLAYED: Header = (b"idempotent-replayed", b"true")
 # machine takes it over (IK-09).
 _SIGN_OF_LIFE = 30.0
 
+# An app that hangs is not kept alive for ever: after a store's own longest reservation nobody knows (IK-09).
+_LONGEST_LIFE = 3600.0
+
 # How many seconds lie between two tries to complete what could not be completed at once.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 
@@ -299,7 +302,17 @@ class IdempotencyMiddleware:
             alive.cancel()
             captured.close()
             if not kept:
+                if captured.status and self._is_made(captured.status):
+                    # It had begun to say that it was made. Of what is completed already this does nothing.
+                    await finish(_mark, creating.blocking)
                 await finish(creating.blocking.__exit__, None, None, None)
+
+    def _is_made(self, status: int) -> bool:
+        """Whether a status says that the thing was made; a function of the program that raises says nothing else."""
+        try:
+            return self._completes(status)
+        except Exception:
+            return True
 
     async def _end(self, creating: Creating, captured: Captured) -> None:
         """Ends the reservation as the app's answer says. Raises `_Unsaid` where that is tried again later."""
@@ -322,6 +335,8 @@ class IdempotencyMiddleware:
         try:
             answer = await captured.read()
             creating.resource = resource = creating.resource or self._named_by(answer) or _UNNAMED
+            if not isinstance(resource, str):
+                raise TypeError(f"the id of what was made is a str, not {type(resource).__name__}")
             with_body = len(answer.body) <= self._max_answer_bytes
             saved = answer.saved(self._saved_headers, with_body=with_body)
             without = answer.saved(self._saved_headers, with_body=False)
@@ -411,7 +426,15 @@ async def _say_later(reservation: _native.Reservation, resource: str, saved: byt
     """Tries again until the store is told, or belongs to another."""
     pause = _FIRST_PAUSE
     while True:
-        await asyncio.sleep(pause)
+        try:
+            await asyncio.sleep(pause)
+        except asyncio.CancelledError:
+            # The loop ends: now or never.
+            try:
+                await finish(_say, reservation, resource, saved, without_body)
+            except GallivantError:
+                pass
+            raise
         pause = min(pause * 2, _LONGEST_PAUSE)
         try:
             return await finish(_say, reservation, resource, saved, without_body)
@@ -423,7 +446,9 @@ async def _say_later(reservation: _native.Reservation, resource: str, saved: byt
 
 async def _keep_alive(reservation: Reservation, answered: asyncio.Event) -> None:
     """Gives signs of life as long as the app runs. One that fails is the next one's to repeat."""
-    while not answered.is_set():
+    for _ in range(round(_LONGEST_LIFE / _SIGN_OF_LIFE)):
+        if answered.is_set():
+            return
         await asyncio.sleep(_SIGN_OF_LIFE)
         try:
             await reservation.keep_alive()

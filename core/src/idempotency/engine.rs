@@ -63,7 +63,8 @@ pub trait ClaimStore: Send + Sync + fmt::Debug {
     /// As [`ClaimStore::change`].
     fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept>;
 
-    /// Proves that it can be written now, without writing anything.
+    /// Proves that it can be written now, as far as that shows without writing; after a commit that failed, by one that
+    /// changes nothing.
     ///
     /// # Errors
     /// What a create would be refused with.

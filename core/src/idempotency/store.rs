@@ -150,7 +150,7 @@ impl IdempotencyStore {
     }
 
     /// Whether keyed creates are available now, for a server that advertises them: takes the store's write lock for a
-    /// moment and writes nothing. A store that is only busy is available.
+    /// moment and writes nothing, unless the last commit failed. A store that is only busy is available.
     ///
     /// # Errors
     /// What a create would be refused with.

@@ -12,6 +12,9 @@ pub const TAKEOVER_MS: u64 = 120_000;
 /// had one of them on one side of the sleep, whenever that was.
 const TAKEOVER_AFTER_SLEEP_MS: u64 = 2 * TAKEOVER_MS;
 
+/// A stamp further ahead than this is no clock's usual error, in milliseconds (IK-11).
+const FUTURE_MS: u64 = 60_000;
+
 /// Two readings of the two clocks are not taken at one instant; a sleep is longer than what lies between.
 pub(super) const SHORTEST_SLEEP_MS: u64 = 10;
 
@@ -54,7 +57,7 @@ pub fn fate(owner: Option<&Owner>, facts: &Facts<'_>) -> Fate {
             if age >= facts.max_reservation_ms { Fate::Forgot } else { Fate::Holds }
         }
         Liveness::Indeterminate => {
-            let age = facts.now.wall_ms.saturating_sub(owner.refreshed.wall_ms);
+            let age = age_of_unprovable(owner, facts);
             if age < TAKEOVER_MS || facts.is_grace || slept_in_between(owner, facts) {
                 Fate::Holds
             } else {
@@ -64,15 +67,28 @@ pub fn fate(owner: Option<&Owner>, facts: &Facts<'_>) -> Fate {
     }
 }
 
+/// By the wall clock, which all machines have. A stamp from beyond its usual error says nothing of its age: then, and
+/// where both share the boot, the clock that nobody sets does, so that a clock that ran ahead holds no key for ever.
+fn age_of_unprovable(owner: &Owner, facts: &Facts<'_>) -> u64 {
+    let is_from_the_future = owner.refreshed.wall_ms > facts.now.wall_ms.saturating_add(FUTURE_MS);
+    if is_from_the_future && shares_boot(owner, facts) {
+        return facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms);
+    }
+    facts.now.wall_ms.saturating_sub(owner.refreshed.wall_ms)
+}
+
+fn shares_boot(owner: &Owner, facts: &Facts<'_>) -> bool {
+    let boot = facts.processes.boot();
+    !boot.is_empty() && *owner.process.boot == *boot
+}
+
 /// Whether the machine that both share slept between the refresh and the opening of the store, and has not been awake
 /// for long enough since. A sleep after the opening was detected, and has its grace.
 fn slept_in_between(owner: &Owner, facts: &Facts<'_>) -> bool {
-    let boot = facts.processes.boot();
-    let shares_boot = !boot.is_empty() && *owner.process.boot == *boot;
     let slept = facts.opened.slept_ms.saturating_sub(owner.refreshed.slept_ms);
     let awake = facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms);
     let awake_since_opening = facts.now.awake_ms.saturating_sub(facts.opened.awake_ms);
-    shares_boot
+    shares_boot(owner, facts)
         && slept >= SHORTEST_SLEEP_MS
         && awake < TAKEOVER_AFTER_SLEEP_MS
         && awake_since_opening < TAKEOVER_MS
@@ -87,8 +103,6 @@ pub(super) fn ms_until_judged_again(owner: &Owner, facts: &Facts<'_>) -> u64 {
         Liveness::Alive => {
             left(facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms), facts.max_reservation_ms)
         }
-        Liveness::Indeterminate => {
-            left(facts.now.wall_ms.saturating_sub(owner.refreshed.wall_ms), TAKEOVER_MS)
-        }
+        Liveness::Indeterminate => left(age_of_unprovable(owner, facts), TAKEOVER_MS),
     }
 }

@@ -283,16 +283,20 @@ pub fn since_boot(start: u64) -> Option<Duration> {
     Some(Duration::from_millis(start.saturating_mul(1000) / ticks_per_second))
 }
 
-/// Reads state (field 3) and start time (field 22). The command name in field 2 may hold anything, closing
+/// Reads state (field 3), the number of threads (field 20) and start time (field 22). The command name in field 2 may hold anything, closing
 /// parentheses and line ends included, so the fields are counted from the last closing parenthesis.
 #[cfg(target_os = "linux")]
 fn parse_stat(stat: &[u8]) -> ProcessFact {
     let Some(end) = stat.iter().rposition(|byte| *byte == b')') else { return ProcessFact::Unreadable };
     let Ok(rest) = std::str::from_utf8(&stat[end + 1..]) else { return ProcessFact::Unreadable };
     let mut fields = rest.split_ascii_whitespace();
-    let (Some(state), Some(start)) = (fields.next(), fields.nth(18)) else { return ProcessFact::Unreadable };
+    let (Some(state), Some(threads), Some(start)) = (fields.next(), fields.nth(16), fields.nth(1)) else {
+        return ProcessFact::Unreadable;
+    };
+    // A process whose first thread has ended looks like a zombie while its other threads work on.
+    let has_others = threads.parse::<u32>().is_ok_and(|threads| threads > 1);
     match (state, start.parse()) {
-        ("Z" | "X" | "x", _) => ProcessFact::Zombie,
+        ("Z" | "X" | "x", _) if !has_others => ProcessFact::Zombie,
         (_, Ok(start)) => ProcessFact::Running { start },
         (_, Err(_)) => ProcessFact::Unreadable,
     }
@@ -321,6 +325,12 @@ mod tests {
         assert_eq!(parse_stat(line), ProcessFact::Running { start: 4711 });
         let zombie = b"7 (x) Z 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 1 1";
         assert_eq!(parse_stat(zombie), ProcessFact::Zombie);
+        let without_leader = b"7 (x) Z 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 2 0 4711 1 1";
+        assert_eq!(
+            parse_stat(without_leader),
+            ProcessFact::Running { start: 4711 },
+            "its other thread works on"
+        );
         assert_eq!(parse_stat(b"7 (x"), ProcessFact::Unreadable);
         assert_eq!(parse_stat(b"7 (x) S 1"), ProcessFact::Unreadable);
         let lineage = parse_lineage(line).expect("it is whole");

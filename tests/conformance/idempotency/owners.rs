@@ -145,6 +145,21 @@ over_every_engine! {
         std::mem::forget(held);
     }
 
+    fn ik_09_a_clock_that_ran_ahead_holds_no_key_for_ever(world: World) {
+        let machine = SimulatedProcesses::new(1, 1);
+        machine.set_host("container");
+        let owner = world.process_of(&machine, 10);
+        let other = world.process(11);
+        world.clock.set_wall_ms(NOW + 365 * 86_400_000);
+        let held = created(owner.begin());
+        world.clock.set_wall_ms(NOW);
+        world.pass(TWO_MINUTES - Duration::from_secs(30));
+        assert_eq!(word(&other.begin()), "in_progress:fresh");
+        world.pass(Duration::from_secs(30));
+        assert_eq!(word(&other.begin()), "create:taken-over");
+        drop(held);
+    }
+
     fn ik_09_of_sixteen_takers_one_takes_over(world: World) {
         let owner = world.process(10);
         let held = created(owner.begin());

@@ -15,6 +15,7 @@ mod open;
 mod row;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension};
@@ -43,6 +44,8 @@ pub(super) struct SqliteClaims {
     generation: u64,
     connection: Mutex<Option<Connection>>,
     sweep_from: Mutex<(i64, i64)>,
+    /// Whether the last commit failed: then only one that succeeds shows that the store can be written.
+    is_failing: AtomicBool,
 }
 
 impl SqliteClaims {
@@ -61,6 +64,7 @@ impl SqliteClaims {
             generation: fork_generation(),
             connection: Mutex::new(Some(connection)),
             sweep_from: Mutex::new(inherited::BEGINNING),
+            is_failing: AtomicBool::new(false),
         });
         inherited::remember(&engine);
         Ok(engine)
@@ -138,10 +142,18 @@ impl SqliteClaims {
                 // It cannot fail in a way that matters: the next transaction begins after a rollback anyway.
                 let _ = connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
             }
-            let (_, done) = acted?;
+            let (writes, done) = acted?;
             match ended.map_err(Failure::from) {
-                Ok(()) => Ok(done),
-                Err(Failure::Sqlite(error)) => Err(failure::in_commit(&self.path, error).into()),
+                Ok(()) => {
+                    if writes {
+                        self.is_failing.store(false, Ordering::Relaxed);
+                    }
+                    Ok(done)
+                }
+                Err(Failure::Sqlite(error)) => {
+                    self.is_failing.store(true, Ordering::Relaxed);
+                    Err(failure::in_commit(&self.path, error).into())
+                }
                 Err(failure) => Err(failure),
             }
         })
@@ -224,7 +236,14 @@ impl ClaimStore for SqliteClaims {
     }
 
     fn check(&self, patience: &mut Patience) -> Result<()> {
-        self.transaction(patience, |_| Ok((false, ())))
+        self.transaction(patience, |connection| {
+            let has_failed = self.is_failing.load(Ordering::Relaxed);
+            if has_failed {
+                // Writes a page that says what it said before.
+                connection.pragma_update(None, "user_version", open::SCHEMA_VERSION)?;
+            }
+            Ok((has_failed, ()))
+        })
     }
 
     /// Touches the file, which its directory's watchers are told of: as a change of attributes when both times are set,

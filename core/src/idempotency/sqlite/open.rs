@@ -23,7 +23,7 @@ use crate::storage::{FileIdentity, quiet};
 const APPLICATION_ID: i32 = 0x4776_494b;
 
 /// The schema that this version reads and writes.
-const SCHEMA_VERSION: i32 = 1;
+pub(super) const SCHEMA_VERSION: i32 = 1;
 
 /// No SQLite file is shorter than its smallest page.
 const SHORTEST_BYTES: u64 = 512;
