@@ -130,7 +130,7 @@ impl OutputQueue {
     /// `source` tells what it needs to know of a run.
     ///
     /// # Errors
-    /// Those of a turn and of [`OutputQueue::runs`]; the queued run's before the current one's. A queued run that cannot be
+    /// Those of a turn and of [`OutputQueue::runs`]. A queued run that cannot be
     /// served goes to the end, so that it holds up no other, and what is wrong with the queue does not hold up the current run.
     pub fn pass(
         &mut self,
@@ -141,8 +141,11 @@ impl OutputQueue {
         let first = queue.as_ref().ok().and_then(|queue| queue.runs.first().cloned());
         let queued = queue.and_then(|queue| self.serve_first(queue, source));
         let current = current.filter(|run_id| first.as_deref() != Some(run_id));
-        let current = current.map(|run_id| Ok((run_id.to_owned(), self.turn(run_id, source)?))).transpose();
-        Ok(Pass { queued: queued?, current: current? })
+        let current = match current {
+            Some(run_id) => Some((run_id.to_owned(), self.turn(run_id, source)?)),
+            None => None,
+        };
+        Ok(Pass { queued: queued?, current })
     }
 
     fn serve_first(
