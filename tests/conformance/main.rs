@@ -25,6 +25,7 @@ mod execution_local_output_retention;
 mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;
+mod execution_result_view;
 mod harness_adapters;
 mod harness_settings;
 mod harness_state_claims;
