@@ -52,7 +52,11 @@ pub(crate) fn stands(machine: &Simulation, state: &str) {
 }
 
 pub(crate) fn output(machine: &Simulation) -> LocalOutput {
-    LocalOutput::open(RUN, &machine.host(), &Secrets::lenient(["supplied-word"])).expect("opens")
+    opened(machine).expect("the run's directory opens")
+}
+
+fn opened(machine: &Simulation) -> Result<LocalOutput> {
+    LocalOutput::open(RUN, &machine.host(), &Secrets::lenient(["supplied-word"]))
 }
 
 pub(crate) fn local_journal(machine: &Simulation) -> Result<Journal> {
@@ -61,7 +65,7 @@ pub(crate) fn local_journal(machine: &Simulation) -> Result<Journal> {
 
 /// One turn.
 pub(crate) fn serve(machine: &Simulation, run: LocalRun) -> Result<Served> {
-    output(machine).serve(run, &mut local_journal(machine)?)
+    opened(machine)?.serve(run, &mut local_journal(machine)?)
 }
 
 /// Turns until nothing is taken in any more.
