@@ -2,10 +2,10 @@
 
 use gallivant_core::Code;
 use gallivant_core::journal::{MAX_PAGE_BYTES, MAX_PAGE_RECORDS, Next};
-use gallivant_core::testing::{OperationKind, Simulation};
+use gallivant_core::testing::Simulation;
 
 use crate::support::output::{
-    ENDED, LIVE, RAW, REDACTIONS, STATE, drain, local_journal, output, redactions, said, say, serve, stands,
+    ENDED, LIVE, REDACTIONS, STATE, drain, local_journal, output, redactions, said, say, serve, stands,
     state, with_output,
 };
 use crate::support::run::LOG;
@@ -212,6 +212,53 @@ fn a_page_is_read_at_once_and_within_its_limit() {
     let another = machine.another_process();
     serve(&another, LIVE).expect("served");
     assert_eq!(reads(&another), 1, "{:?}", another.files.trace());
-    assert!(another.files.counts().get(&OperationKind::ReadAt).is_some());
-    assert!(machine.files.contents(RAW).is_ok());
+}
+
+/// However a file grows between turns, the records are those of the whole file, each once, and no secret is shown.
+#[test]
+fn ex_jrn_42_however_the_file_grows_the_records_are_those_of_the_whole() {
+    for seed in 1..=12_u64 {
+        let mut chance = seed;
+        let mut draw = |below: u64| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (chance >> 33) % below
+        };
+        let (mut raw, mut expected) = (String::new(), Vec::new());
+        let records = 20 + draw(200);
+        for number in 0..records {
+            let (start, kind) = (raw.len(), draw(60));
+            match kind {
+                0 => raw.push_str(&"l".repeat(70_000)),
+                1 => raw.push_str(&"l".repeat(PAGE + 500)),
+                2..=9 => raw.push_str("a retained-word b"),
+                10 => {}
+                _ => raw.push_str(&"s".repeat(usize::try_from(draw(200)).expect("small"))),
+            }
+            expected.push(match kind {
+                0 | 1 => format!("{start}!oversized-record"),
+                2..=9 => format!("{start}:a [redacted] b"),
+                _ => format!("{start}:{}", &raw[start..]),
+            });
+            if number + 1 < records || draw(2) == 0 {
+                raw.push('\n');
+            }
+        }
+        // An end without a newline and without a byte is no record.
+        if expected.last().is_some_and(|last| *last == format!("{}:", raw.len())) {
+            expected.pop();
+        }
+        let machine = with_output("");
+        let mut length = 0;
+        while length < raw.len() {
+            let most = if draw(3) == 0 { 300_000 } else { 400 };
+            length = raw.len().min(length + 1 + usize::try_from(draw(most)).expect("small"));
+            say(&machine, &raw.as_bytes()[..length]);
+            serve(&machine, LIVE).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        }
+        drain(&machine, ENDED);
+        assert_eq!(said(&machine), expected, "seed {seed}");
+        assert_eq!(state(&machine), (raw.len() as u64, false, false, false), "seed {seed}");
+        let log = String::from_utf8(machine.files.contents(LOG).expect("a log")).expect("UTF-8");
+        assert!(!log.contains("retained"), "seed {seed}");
+    }
 }

@@ -4,6 +4,7 @@
 //! A run is put here before its successor's intent is saved, so that no crash in between loses it. Whoever writes holds the
 //! lock that guards the task.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -235,10 +236,11 @@ impl Queue {
         let listed =
             members.get("runs").and_then(Value::as_array).ok_or_else(|| invalid("runs is no list"))?;
         let mut runs: Vec<String> = Vec::with_capacity(listed.len());
+        let mut seen = HashSet::with_capacity(listed.len());
         for run in listed {
             let run = run.as_str().filter(|run| is_run_id(run));
             let run = run.ok_or_else(|| invalid("a run's id cannot be a file's name"))?;
-            if runs.iter().any(|known| known == run) {
+            if !seen.insert(run) {
                 return Err(invalid("a run is there twice"));
             }
             runs.push(run.to_owned());
