@@ -112,7 +112,7 @@ fn ex_jrn_41_a_record_is_named_after_its_first_byte() {
 
 #[test]
 fn ex_jrn_42_the_end_without_a_newline_waits_until_the_run_has_exited() {
-    let machine = with_output("one\ntw");
+    let machine = with_output("one\nt");
     drain(&machine, LIVE);
     assert_eq!(said(&machine), ["0:one"]);
     assert_eq!(state(&machine), (4, true, false, false));

@@ -86,16 +86,34 @@ fn ex_jrn_47_they_go_only_behind_a_durable_result_and_are_tried_again() {
     assert!(!serve(&machine, ENDED).expect("served").is_left);
     assert!(!is_there(&machine, RAW) && !is_there(&machine, REDACTIONS));
     assert_eq!(said(&machine), ["0:one"], "what goes after it was taken in is no gap");
-    // The result's name was synced before anything went: no image after a crash has neither.
-    for image in machine.files.images_after_crash().seeded(3, 16) {
-        assert!(image.files.contents(RESULT).is_ok(), "{}", image.description);
-    }
     // What was not taken in yet is not removed from under the reader either: the gap comes first.
     let machine = with_output("one\n");
     machine.files.plant_file(RESULT, A_RESULT).expect("planted");
     expire(&machine);
     assert!(!serve(&machine, ENDED).expect("served").is_left);
     assert_eq!(said(&machine), ["0!local-output-expired"]);
+}
+
+/// A process that died between the rename and the sync of the directory leaves a result that a crash may take back.
+#[test]
+fn ex_jrn_47_a_result_whose_name_is_not_durable_is_made_so_before_anything_goes() {
+    let removal = Fault::new(Point::on(OperationKind::Remove).named("provider.log"), Action::CrashAfter);
+    for fault in [Vec::new(), vec![removal.expect("a fault")]] {
+        let machine = with_output("one\n");
+        drain(&machine, ENDED);
+        machine.files.sync_everything();
+        let run = machine.host().files.open(RUN.as_ref()).expect("opens");
+        let mut staged = run.create("staged").expect("created");
+        staged.write_all(A_RESULT.as_bytes()).and_then(|()| staged.sync()).expect("written");
+        run.rename("staged", "result.json").expect("renamed");
+        expire(&machine);
+        machine.files.set_faults(fault);
+        let _ = serve(&machine, ENDED);
+        for image in machine.files.images_after_crash().seeded(3, 16) {
+            let gone = image.files.contents(RAW).is_err();
+            assert!(!gone || image.files.contents(RESULT).is_ok(), "{}", image.description);
+        }
+    }
 }
 
 /// What is taken in after `prepare` has changed a run of which 4 bytes were taken in and 4 were not.
