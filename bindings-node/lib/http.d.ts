@@ -79,8 +79,8 @@ export interface IdempotentOptions<Request = any> {
   /** The seconds of `Retry-After`. 1. */
   retryAfterS?: number | undefined
   /**
-   * How long the application may take to answer a client that has left, in milliseconds. 60,000. Its reservation is dropped
-   * then: released, or left unknown after `effectStarting`, which throws from then on.
+   * How long the application may take to answer a client that has left, in milliseconds. 60,000. Then its key is left
+   * unknown, and its `effectStarting` throws.
    */
   abandonMs?: number | undefined
   /**

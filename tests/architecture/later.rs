@@ -14,7 +14,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-CAN", "1-54"),
     ("EX-COST", "1-22"),
     ("EX-SCH", "1-34"),
-    ("EX-JRN", "1-2 22 32-60 77"),
+    ("EX-JRN", "1-2 22 50 60 77"),
     ("EX-RED", "15 17-21"),
     ("EX-ART", "1-57 60-69"),
     ("EX-VER", "1-42"),

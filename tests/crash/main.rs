@@ -5,6 +5,9 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test plants and reads files itself")]
 
+#[path = "../support/output.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod output;
 #[path = "../support/run.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod run;
@@ -12,3 +15,4 @@ mod run;
 mod harness_state;
 mod idempotency;
 mod journal;
+mod local_output;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod ground;
+pub(crate) mod output;
 pub(crate) mod run;
 
 use std::os::unix::fs::PermissionsExt;

@@ -120,7 +120,7 @@ impl Checkpoint {
 }
 
 /// A version as a message shows it: short, and nothing of what else may stand there.
-fn shown(version: &Value) -> String {
+pub(super) fn shown(version: &Value) -> String {
     match version {
         Value::Number(number) => number.as_str().chars().take(32).collect(),
         Value::Null => "null".to_owned(),

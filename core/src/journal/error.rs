@@ -48,13 +48,26 @@ impl From<Refusal> for Error {
 
 /// EX-UPG-06, EX-UPG-07.
 fn unsupported(found: Option<&str>) -> Error {
+    unsupported_file("journal", "journal.json", found, VERSION)
+}
+
+/// A file whose version this package does not support; `kind` is the word of EX-UPG-06, `found` as a message may show it.
+pub(super) fn unsupported_file(kind: &'static str, file: &str, found: Option<&str>, supported: u64) -> Error {
     let found = found.unwrap_or("none");
-    let message = format!("journal.json has an unsupported version, found=`{found}` supported=`{VERSION}`");
+    let message = format!("{file} has an unsupported version, found=`{found}` supported=`{supported}`");
     let remedy = format!(
-        "install the package that reads journal version {found} (this one reads {VERSION}), or restore the matching \
+        "install the package that reads {kind} version {found} (this one reads {supported}), or restore the matching \
          backup; a new dispatch is not a migration"
     );
-    Error::new(Code::ExecutionVersion, message).with_reason("journal").with_remedy(remedy)
+    Error::new(Code::ExecutionVersion, message).with_reason(kind).with_remedy(remedy)
+}
+
+/// The queue of local output, or the state of a run's output, cannot be believed (EX-JRN-34, EX-JRN-51).
+pub(super) fn queue_error(message: impl Into<String>) -> Error {
+    Error::new(Code::ExecutionQueue, message).with_reason("output-state").with_remedy(
+        "keep the diagnostics, and restore the matching package, or the matching local-output.json and \
+         local-output-queue.json; do not dispatch before that",
+    )
 }
 
 /// A file of the journal could not be read, written or synced.

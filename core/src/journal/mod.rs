@@ -18,7 +18,11 @@
 //! - `index`, [`Projection`]: the public lines, made from the log;
 //! - [`LogReader`]: the last lines, the ones before, the ones after;
 //! - [`Replay`]: all lines and those to come, as frames;
-//! - [`DisplayWindow`]: what of them a user interface shows.
+//! - [`DisplayWindow`]: what of them a user interface shows;
+//! - [`OutputPage`], `output_state`: a page of a local run's raw output, and how far it is taken in, as pure functions;
+//! - [`LocalOutput`], [`OutputQueue`]: the pages of one run, and the runs that are waiting;
+//! - `retention`: how long the raw output lives;
+//! - [`result_view`], [`private_result`]: the collected result, and what of it is shown.
 
 mod append;
 mod batch;
@@ -29,11 +33,17 @@ mod error;
 mod event;
 mod index;
 mod legacy;
+mod local_output;
+mod output_page;
+mod output_queue;
+mod output_state;
 mod projection;
 mod record;
 mod recover;
 mod replay;
 mod replay_keys;
+mod result_view;
+mod retention;
 mod scan;
 mod tail;
 mod writer;
@@ -47,9 +57,15 @@ pub use display_window::{
 };
 pub use event::{Content, Event, GapReason, Key, Owner, Provenance, replay_key};
 pub use index::{INDEX, LOG_META, PROJECTED};
+pub use local_output::{LocalOutput, LocalRun, Next, Served};
+pub use output_page::{MAX_PAGE_BYTES, MAX_PAGE_RECORDS, OutputPage};
+pub use output_queue::{OUTPUT_QUEUE, OutputQueue, Pass, Source};
+pub use output_state::LOCAL_OUTPUT;
 pub use projection::{Projected, Projection};
 pub use record::MAX_RECORD_BYTES;
 pub use replay::{Frame, HEARTBEAT, MAX_PENDING_BYTES, Replay, ReplayWaker};
+pub use result_view::{Collected, RESULT, Standing, private_result, read_run_result, result_view};
+pub use retention::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS, retention_candidates};
 pub use scan::Position;
 pub use tail::{LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, Row, RowContent, Window};
 pub use writer::{Journal, LOG, Recovered};
