@@ -224,10 +224,10 @@ class Awaited(StoreCase):
         del store, reservation
         # A thread of the pool may hold what it worked on for a moment longer.
         until = time.monotonic() + 10
-        while len(os.listdir("/proc/self/fd")) != before and time.monotonic() < until:
+        while len(os.listdir("/proc/self/fd")) > before and time.monotonic() < until:
             gc.collect()
             await asyncio.sleep(0.01)
-        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+        self.assertLessEqual(len(os.listdir("/proc/self/fd")), before)
 
 
 if __name__ == "__main__":
