@@ -1,7 +1,6 @@
 //! The property of the fuzz target `journal`, over a seeded number of inputs: any two files are refused untouched or put
 //! right for good. `GALLIVANT_SEED=n` runs that seed alone.
 
-#[allow(unreachable_pub, reason = "public in its own crate")]
 #[path = "../../fuzz/src/journal.rs"]
 #[allow(unreachable_pub, reason = "it is a part of another crate too")]
 mod property;
