@@ -201,7 +201,8 @@ plain)
 valgrind)
     build
     programs
-    kinds=(shared archive)
+    # One of the two: they hold the same code, and each takes minutes.
+    kinds=(shared)
     # The others race many processes against deadlines, which emulation does not keep.
     creates=(ik01 ik05 ik20)
     run_programs valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,indirect,possible \
