@@ -214,7 +214,8 @@ asan)
     # SQLite is not what is looked for here, and the sanitizer would have the compiler work on it for minutes.
     CFLAGS="-O1 -fno-sanitize=all" \
         RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes" CARGO_PROFILE_RELEASE_LTO=off \
-        CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_TARGET_DIR=$target/asan \
+        CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        CARGO_TARGET_DIR=$target/asan \
         cargo +nightly build --locked --release --target "$triple" -p libgallivant
     runtime=$(rustc +nightly --print sysroot)/lib/rustlib/$triple/lib/librustc-nightly_rt.asan.a
     # One runtime only, the nightly's: programs are compiled with the sanitizer and linked without.
