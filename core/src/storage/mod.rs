@@ -33,3 +33,19 @@ pub use look::Look;
 pub use os_directory::OsFileSystem;
 pub use replace::{Durability, Replacement, StagedNames, publish, sweep_abandoned};
 pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};
+
+/// File systems that other machines change too: NFS, SMB, CIFS, SMB2, 9p, Ceph, AFS, Coda, GFS2, OCFS2 (`f_type` by
+/// statfs(2) and linux/magic.h).
+#[cfg(target_os = "linux")]
+pub(crate) const NETWORK_FILE_SYSTEMS: [rustix::fs::FsWord; 10] = [
+    0x6969,
+    0x517b,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x00c3_6400,
+    0x6b41_4653,
+    0x7375_7245,
+    0x0116_1970,
+    0x7461_636f,
+];

@@ -16,24 +16,12 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
+use super::NETWORK_FILE_SYSTEMS;
 use super::fork::ForkGuarded;
 use super::watch::{Alarm, Bell, Interest, Notice, Notifier, Waker, WatchId};
 
-/// File systems that change without this kernel's doing, so that inotify does not tell of everything: NFS, SMB and CIFS,
-/// SMB2, FUSE, 9p, Ceph, AFS, Coda, GFS2, OCFS2 (`f_type` by statfs(2) and linux/magic.h).
-const NOT_ONLY_OURS: [rustix::fs::FsWord; 11] = [
-    0x6969,
-    0x517b,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x6573_5546,
-    0x0102_1997,
-    0x00c3_6400,
-    0x6b41_4653,
-    0x7375_7245,
-    0x0116_1970,
-    0x7461_636f,
-];
+/// FUSE (`f_type` by statfs(2)): what is behind it may change without this kernel's doing.
+const FUSE: rustix::fs::FsWord = 0x6573_5546;
 
 /// The wall clock's timer is never unarmed, or nobody would be told that the clock was set.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -162,7 +150,9 @@ impl Notifier for InotifyNotifier {
             Interest::Names => itself | names | WatchFlags::DONT_FOLLOW,
             Interest::NamesThroughLink => itself | names,
         };
-        if NOT_ONLY_OURS.contains(&retry_on_intr(|| rustix::fs::statfs(path))?.f_type) {
+        // Of what others change, inotify does not tell everything.
+        let file_system = retry_on_intr(|| rustix::fs::statfs(path))?.f_type;
+        if file_system == FUSE || NETWORK_FILE_SYSTEMS.contains(&file_system) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let flags = flags | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD | WatchFlags::EXCL_UNLINK;

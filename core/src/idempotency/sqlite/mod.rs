@@ -135,11 +135,13 @@ impl SqliteClaims {
             connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let acted = act(connection);
             let ended = match &acted {
-                Ok((true, _)) => connection.prepare_cached("COMMIT")?.execute([]).map(drop),
+                Ok((true, _)) => {
+                    connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).map(drop)
+                }
                 _ => Ok(()),
             };
             if !connection.is_autocommit() {
-                // It cannot fail in a way that matters: the next transaction begins after a rollback anyway.
+                // SQLite rolls back in memory, which fails only where it has done so by itself already.
                 let _ = connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
             }
             let (writes, done) = acted?;

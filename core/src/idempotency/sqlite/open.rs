@@ -32,21 +32,6 @@ const SHORTEST_BYTES: u64 = 512;
 /// that has to do it is not felt.
 const CHECKPOINT_PAGES: i32 = 250;
 
-/// File systems that other machines change too (`f_type` by statfs(2) and linux/magic.h): NFS, SMB, CIFS, SMB2, 9p, Ceph,
-/// AFS, Coda, GFS2, OCFS2. Their locks may exclude and their memory is not shared.
-const NETWORK: [rustix::fs::FsWord; 10] = [
-    0x6969,
-    0x517b,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x0102_1997,
-    0x00c3_6400,
-    0x6b41_4653,
-    0x7375_7245,
-    0x0116_1970,
-    0x7461_636f,
-];
-
 pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<(Connection, FileIdentity)> {
     loop {
         let found = match host.files.metadata(path) {
@@ -195,7 +180,8 @@ fn prove_file_system(path: &Path, host: &Host) -> Result<()> {
         let system = system.map_err(|error| {
             unavailable(path, "the store's directory cannot be looked at").with_source(error.into())
         })?;
-        if NETWORK.contains(&system.f_type) {
+        // Their locks may exclude, and their memory is not shared.
+        if crate::storage::NETWORK_FILE_SYSTEMS.contains(&system.f_type) {
             return Err(unsupported(path, "the store lies on a network file system"));
         }
     }
