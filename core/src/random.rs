@@ -6,6 +6,11 @@ use std::fmt;
 pub trait Random: Send + Sync + fmt::Debug {
     /// 64 random bits.
     fn next_u64(&self) -> u64;
+
+    /// 128 random bits.
+    fn next_u128(&self) -> u128 {
+        u128::from(self.next_u64()) | u128::from(self.next_u64()) << 64
+    }
 }
 
 /// The operating system's generator.
@@ -14,19 +19,28 @@ pub struct SystemRandom;
 
 impl Random for SystemRandom {
     fn next_u64(&self) -> u64 {
-        let mut bytes = [0_u8; 8];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
-                Ok(count) => filled += count,
-                Err(rustix::io::Errno::INTR) => {}
-                // The call exists since Linux 3.17 and cannot fail for 8 bytes once it exists; mixing in the
-                // clock keeps names distinct where a sandbox forbids it.
-                Err(_) => return fallback(),
-            }
-        }
-        u64::from_ne_bytes(bytes)
+        from_system().map_or_else(fallback, u64::from_ne_bytes)
     }
+
+    fn next_u128(&self) -> u128 {
+        let two = || u128::from(fallback()) | u128::from(fallback()) << 64;
+        from_system().map_or_else(two, u128::from_ne_bytes)
+    }
+}
+
+/// Bytes in one call. It exists since Linux 3.17 and cannot fail for so few once it exists; where a sandbox forbids it, a
+/// mixture with the clock keeps names distinct.
+fn from_system<const N: usize>() -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut filled = 0;
+    while filled < N {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(bytes)
 }
 
 fn fallback() -> u64 {

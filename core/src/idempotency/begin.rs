@@ -25,20 +25,26 @@ pub enum Meaning {
 /// A name whose claim has expired, or whose owner is gone before the mark, belongs to no body any more (IK-05, IK-09,
 /// IK-11). After the mark it still does: another body then learns that the key was used, and not that it may settle what
 /// the first one did.
+///
+/// `facts` is asked only where somebody holds the name.
 #[must_use]
-pub fn judge(found: Option<&ClaimRecord>, body: &Fingerprint, facts: &Facts<'_>) -> Meaning {
+pub fn judge<'a>(
+    found: Option<&ClaimRecord>,
+    body: &Fingerprint,
+    wall_ms: u64,
+    facts: &dyn Fn() -> Facts<'a>,
+) -> Meaning {
     let Some(claim) = found else { return Meaning::Free(How::Fresh) };
     let is_same_body = claim.fingerprint == *body;
     match &claim.state {
-        ClaimState::Finished { .. } if claim.is_expired(facts.now.wall_ms) => Meaning::Free(How::Expired),
-        ClaimState::Reserved { is_marked: false, owner } if fate(owner.as_ref(), facts) == Fate::Gone => {
-            Meaning::Free(How::TakenOver)
-        }
-        _ if !is_same_body => Meaning::OtherBody,
-        ClaimState::Finished { .. } => Meaning::Finished,
-        ClaimState::Reserved { owner, .. } => match fate(owner.as_ref(), facts) {
-            Fate::Holds => Meaning::Running,
-            Fate::Forgot | Fate::Gone => Meaning::Unknown,
+        ClaimState::Finished { .. } if claim.is_expired(wall_ms) => Meaning::Free(How::Expired),
+        ClaimState::Finished { .. } if is_same_body => Meaning::Finished,
+        ClaimState::Finished { .. } => Meaning::OtherBody,
+        ClaimState::Reserved { is_marked, owner } => match (fate(owner.as_ref(), &facts()), is_marked) {
+            (Fate::Gone, false) => Meaning::Free(How::TakenOver),
+            _ if !is_same_body => Meaning::OtherBody,
+            (Fate::Holds, _) => Meaning::Running,
+            (Fate::Forgot | Fate::Gone, _) => Meaning::Unknown,
         },
     }
 }

@@ -1,7 +1,7 @@
 //! What stands on disk for one name, as the rules see it.
 
 use super::Fingerprint;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockReading};
 use crate::process::ProcessIdentity;
 use crate::random::Random;
 
@@ -13,10 +13,7 @@ impl ClaimToken {
     /// A fresh one.
     #[must_use]
     pub fn mint(random: &dyn Random) -> Self {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&random.next_u64().to_le_bytes());
-        bytes[8..].copy_from_slice(&random.next_u64().to_le_bytes());
-        ClaimToken(bytes)
+        ClaimToken(random.next_u128().to_le_bytes())
     }
 
     /// One that an engine kept.
@@ -98,11 +95,15 @@ impl Stamp {
     /// Now.
     #[must_use]
     pub fn now(clock: &dyn Clock) -> Self {
-        let (boot, awake) = (clock.boot(), clock.awake());
+        Stamp::at(&clock.now(), clock)
+    }
+
+    /// This instant. The awake clock runs even where a test lets the others stand, because a limit is measured on it.
+    pub(super) fn at(now: &ClockReading, clock: &dyn Clock) -> Self {
         Stamp {
-            wall_ms: whole_ms(clock.now().wall),
-            awake_ms: whole_ms(awake),
-            slept_ms: whole_ms(boot.saturating_sub(awake)),
+            wall_ms: whole_ms(now.wall),
+            awake_ms: whole_ms(clock.awake()),
+            slept_ms: whole_ms(now.boot.saturating_sub(now.awake)),
         }
     }
 }

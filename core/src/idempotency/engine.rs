@@ -56,6 +56,28 @@ pub trait ClaimStore: Send + Sync + fmt::Debug {
         decide: &mut dyn FnMut(Option<ClaimRecord>) -> Change,
     ) -> Result<()>;
 
+    /// Writes the record that `make` gives under a name that has none, and answers false where the name has one by now:
+    /// then nothing was written. Once true has come back, the record is durable and every other process sees it. `make`
+    /// is called once for each try.
+    ///
+    /// An engine that tells a name with a record from one without as it writes overrides this, and saves the look.
+    ///
+    /// # Errors
+    /// As [`ClaimStore::change`].
+    fn insert(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        make: &mut dyn FnMut() -> ClaimRecord,
+    ) -> Result<bool> {
+        let mut is_new = false;
+        self.change(name, patience, &mut |found| {
+            is_new = found.is_none();
+            if is_new { Change::Put(make()) } else { Change::Keep }
+        })?;
+        Ok(is_new)
+    }
+
     /// Removes finished claims that have expired at this wall clock, a bounded number in one bounded transaction. It goes
     /// on where the last call of this store ended, and passes over what cannot be understood.
     ///

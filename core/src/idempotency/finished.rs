@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::claim::{ClaimState, ClaimToken};
-use super::{Begin, Change, ClaimName, Fingerprint, How, IdempotencyStore, Reservation, judge};
+use super::{Begin, Change, ClaimName, Fingerprint, How, IdempotencyStore, Reservation};
 use crate::error::Result;
 
 /// What the first create made, and how it answered.
@@ -101,7 +101,7 @@ impl FinishedClaim {
     /// Those of the store.
     pub fn still_stands(&self) -> Result<bool> {
         let found = self.store.engine().read(&self.name, &mut self.store.patience(None))?;
-        let meaning = judge(found.as_ref(), &self.fingerprint, &self.store.facts());
+        let meaning = self.store.judge(found.as_ref(), &self.fingerprint);
         Ok(meaning == super::Meaning::Finished && found.is_some_and(|claim| claim.token == self.token))
     }
 }

@@ -87,14 +87,16 @@ impl std::fmt::Debug for ClaimName {
 }
 
 fn digest(operation: &str, scope: &[&str], key: &str) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    let length = |length: usize| (length as u64).to_le_bytes();
-    hash.update(length(operation.len()));
-    hash.update(operation);
-    hash.update(length(scope.len()));
+    let parts = scope.iter().chain([&key]).map(|part| 8 + part.len()).sum::<usize>();
+    let mut input = Vec::with_capacity(8 + operation.len() + 8 + parts);
+    let mut put = |number: usize, text: &str| {
+        input.extend_from_slice(&(number as u64).to_le_bytes());
+        input.extend_from_slice(text.as_bytes());
+    };
+    put(operation.len(), operation);
+    put(scope.len(), "");
     for part in scope.iter().chain([&key]) {
-        hash.update(length(part.len()));
-        hash.update(part);
+        put(part.len(), part);
     }
-    hash.finalize().into()
+    Sha256::digest(&input).into()
 }

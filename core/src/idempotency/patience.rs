@@ -16,21 +16,23 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Clone, Debug)]
 pub struct Patience {
     clock: Arc<dyn Clock>,
-    until: Duration,
+    length: Duration,
+    /// Set by the first wait: what is limited is waiting, and most calls never do.
+    until: Option<Duration>,
     pause: Duration,
 }
 
 impl Patience {
-    /// One that lasts this long from now.
+    /// One that lasts this long from its first wait on.
     #[must_use]
     pub fn lasting(clock: &Arc<dyn Clock>, length: Duration) -> Self {
-        Patience { clock: Arc::clone(clock), until: clock.awake().saturating_add(length), pause: FIRST_PAUSE }
+        Patience { clock: Arc::clone(clock), length, until: None, pause: FIRST_PAUSE }
     }
 
     /// What is left of it.
     #[must_use]
     pub fn left(&self) -> Duration {
-        self.until.saturating_sub(self.clock.awake())
+        self.until.map_or(self.length, |until| until.saturating_sub(self.clock.awake()))
     }
 
     /// Waits for a moment before the next try, at first for microseconds, then longer.
@@ -38,6 +40,7 @@ impl Patience {
     /// # Errors
     /// `IDEMPOTENCY_BUSY` when nothing is left of it; `GALLIVANT_CANCELLED` when the caller's own signal ends the wait.
     pub fn pause(&mut self) -> Result<()> {
+        self.until.get_or_insert_with(|| self.clock.awake().saturating_add(self.length));
         let left = self.left();
         if left.is_zero() {
             return Err(Error::new(Code::IdempotencyBusy, "another process was writing until the deadline"));

@@ -86,8 +86,8 @@ impl IdempotencyStore {
     /// `IDEMPOTENCY_INPUT` for options out of range.
     pub fn with_engine(engine: Arc<dyn ClaimStore>, options: &StoreOptions, host: &Host) -> Result<Self> {
         options.check()?;
-        let sleep = SleepWatch { slept_ms: slept_ms(host), grace_until_ms: 0 };
         let opened = Stamp::now(&*host.clock);
+        let sleep = SleepWatch { slept_ms: opened.slept_ms, grace_until_ms: 0 };
         let shared = Shared {
             engine,
             options: *options,
@@ -168,8 +168,9 @@ impl IdempotencyStore {
         self.shared.engine.notifier(&self.shared.host.clock)
     }
 
-    /// Looks whether the machine has slept since the last look, which every judgement does too: for two minutes from now no
-    /// owner is taken over for its age (IK-09). Worth calling by whoever is told of a wake-up. Touches no disk.
+    /// Looks whether the machine has slept since the last look, which every judgement of a running create does too: for
+    /// two minutes from now no owner is taken over for its age (IK-09). Worth calling by whoever is told of a wake-up.
+    /// Touches no disk.
     pub fn notice_sleep(&self) {
         self.facts();
     }
@@ -204,19 +205,25 @@ impl IdempotencyStore {
     /// What is known at this moment.
     pub(super) fn facts(&self) -> Facts<'_> {
         let host = &self.shared.host;
-        let slept_ms = slept_ms(host);
-        let awake_ms = whole_ms(host.clock.now().awake);
+        let reading = host.clock.now();
+        let (now, awake_ms) = (Stamp::at(&reading, &*host.clock), whole_ms(reading.awake));
         let mut sleep = self.shared.sleep.lock().unwrap_or_else(PoisonError::into_inner);
-        if slept_ms >= sleep.slept_ms.saturating_add(SHORTEST_SLEEP_MS) {
-            *sleep = SleepWatch { slept_ms, grace_until_ms: awake_ms.saturating_add(TAKEOVER_MS) };
+        if now.slept_ms >= sleep.slept_ms.saturating_add(SHORTEST_SLEEP_MS) {
+            let grace_until_ms = awake_ms.saturating_add(TAKEOVER_MS);
+            *sleep = SleepWatch { slept_ms: now.slept_ms, grace_until_ms };
         }
         Facts {
-            now: Stamp::now(&*host.clock),
+            now,
             processes: &*host.processes,
             opened: self.shared.opened,
             is_grace: awake_ms < sleep.grace_until_ms,
             max_reservation_ms: whole_ms(self.shared.options.max_reservation),
         }
+    }
+
+    /// What a claim, or its absence, means now to whoever asks with this body.
+    pub(super) fn judge(&self, found: Option<&ClaimRecord>, body: &Fingerprint) -> Meaning {
+        judge(found, body, self.shared.host.clock.wall_ms(), &|| self.facts())
     }
 
     /// A reservation of this process that begins now.
@@ -255,13 +262,26 @@ impl IdempotencyStore {
         patience: &mut Patience,
     ) -> Result<Begin> {
         let found = self.shared.engine.read(name, patience)?;
-        let meaning = judge(found.as_ref(), body, &self.facts());
+        let meaning = self.judge(found.as_ref(), body);
         if !matches!(meaning, Meaning::Free(_)) {
             return self.answer(name, body, found, meaning, after);
         }
+        if found.is_none() {
+            let mut token = None;
+            let mut make = || {
+                let record = self.reserve(body);
+                token = Some(record.token);
+                record
+            };
+            if self.shared.engine.insert(name, patience, &mut make)? {
+                let token = token.ok_or_else(nothing_decided)?;
+                let asked = (self.clone(), name.clone(), *body);
+                return Ok(Begin::Create(Reservation::new(asked, token, after.unwrap_or(How::Fresh))));
+            }
+        }
         let mut decided = None;
         self.shared.engine.change(name, patience, &mut |found| {
-            let meaning = judge(found.as_ref(), body, &self.facts());
+            let meaning = self.judge(found.as_ref(), body);
             let Meaning::Free(how) = meaning else {
                 decided = Some((found, meaning));
                 return Change::Keep;
@@ -306,12 +326,6 @@ impl IdempotencyStore {
             (_, _) => Begin::Unknown(UnknownClaim::new(asked(), record.token, after.unwrap_or(How::Fresh))),
         })
     }
-}
-
-/// How long the machine has slept since it booted, by what is judged.
-fn slept_ms(host: &Host) -> u64 {
-    let now = host.clock.now();
-    whole_ms(now.boot.saturating_sub(now.awake))
 }
 
 fn nothing_decided() -> Error {

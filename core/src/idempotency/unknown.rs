@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::claim::{ClaimRecord, ClaimState, ClaimToken, Stamp, whole_ms};
-use super::{Begin, Change, ClaimName, Fingerprint, How, IdempotencyStore, Meaning, judge};
+use super::{Begin, Change, ClaimName, Fingerprint, How, IdempotencyStore, Meaning};
 use crate::error::{Code, Error, Result};
 
 /// A reservation whose owner is gone after the mark, or has not been heard of for too long. It stays so until it is
@@ -55,7 +55,7 @@ impl UnknownClaim {
         let mut settled = None;
         self.store.engine().change(&self.name, &mut patience, &mut |claim| {
             let is_unknown = claim.as_ref().is_some_and(|claim| claim.token == self.token)
-                && judge(claim.as_ref(), &self.fingerprint, &self.store.facts()) == Meaning::Unknown;
+                && self.store.judge(claim.as_ref(), &self.fingerprint) == Meaning::Unknown;
             if !is_unknown {
                 settled = None;
                 return Change::Keep;

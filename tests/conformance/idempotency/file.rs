@@ -130,7 +130,8 @@ fn ik_12_a_store_that_is_being_made_is_never_seen_half_made() {
             let processes: Vec<_> =
                 openers.into_iter().map(|thread| world.process(thread.join().expect("no panic"))).collect();
             drop(processes);
-            for name in ["idempotency.db", "idempotency.db-wal", "idempotency.db-shm"] {
+            for name in ["idempotency.db", "idempotency.db-wal", "idempotency.db-shm", "idempotency.db-ended"]
+            {
                 let _ = std::fs::remove_file(path.with_file_name(name));
             }
         }
@@ -216,7 +217,7 @@ fn ik_15_a_row_that_makes_no_sense_refuses_its_key_alone() {
         "expires_ms = 0",
         "operation = 'another'",
         "scope = '[]'",
-        "owner_pid = 1",
+        "owner = '{}'",
         "check_value = check_value + 1",
     ] {
         let world = sqlite();

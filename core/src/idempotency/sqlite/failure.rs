@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use rusqlite::ErrorCode;
-use rusqlite::ffi::{SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+use rusqlite::ffi::{
+    SQLITE_CONSTRAINT_UNIQUE, SQLITE_IOERR_SHMLOCK, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_SHMOPEN,
+    SQLITE_IOERR_SHMSIZE,
+};
 
 use crate::error::{Code, Error};
 
@@ -57,6 +60,11 @@ pub(super) fn explain(path: &Path, error: rusqlite::Error) -> Error {
         Some(_) => unavailable(path, &text),
         None => corrupt(path, &text),
     }
+}
+
+/// Whether a row with the same name stands there already.
+pub(super) fn is_taken(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_CONSTRAINT_UNIQUE)
 }
 
 /// The error for a failure of the commit itself: the change may or may not have happened.

@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use self::failure::{Failure, corrupt};
 use super::engine::{Change, ClaimStore, Swept};
@@ -34,10 +36,15 @@ const SWEEP_ROWS: usize = 256;
 /// Bytes of rows that one call of a sweep reads at most, beyond the first row.
 const SWEEP_BYTES: usize = 1 << 20;
 
+/// What the name of the file ends in by which waiters are told.
+const SIGNAL: &str = "-ended";
+
 /// The embedded default engine.
 #[derive(Debug)]
 pub(super) struct SqliteClaims {
     path: PathBuf,
+    /// The empty file that is opened and closed when somebody's wait has ended.
+    signal: PathBuf,
     files: Arc<dyn FileSystem>,
     /// The file that was opened. Another one under its name is another store.
     identity: FileIdentity,
@@ -57,8 +64,11 @@ impl SqliteClaims {
     pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<Arc<Self>> {
         inherited::close_all();
         let (connection, identity) = open::open(path, host, patience)?;
+        let mut signal = path.to_owned().into_os_string();
+        signal.push(SIGNAL);
         let engine = Arc::new(SqliteClaims {
             path: path.to_owned(),
+            signal: signal.into(),
             files: Arc::clone(&host.files),
             identity,
             generation: fork_generation(),
@@ -67,6 +77,8 @@ impl SqliteClaims {
             is_failing: AtomicBool::new(false),
         });
         inherited::remember(&engine);
+        // So that its file is there before the disk can be full.
+        engine.announce();
         Ok(engine)
     }
 
@@ -81,7 +93,6 @@ impl SqliteClaims {
         let Some(connection) = connection.as_ref() else {
             return Err(Error::new(Code::IdempotencyStoreUnavailable, "the store is closed").into());
         };
-        self.still_stands()?;
         act(connection)
     }
 
@@ -132,6 +143,7 @@ impl SqliteClaims {
         mut act: impl FnMut(&Connection) -> std::result::Result<(bool, T), Failure>,
     ) -> Result<T> {
         self.retry(patience, |connection| {
+            self.still_stands()?;
             connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let acted = act(connection);
             let ended = match &acted {
@@ -180,7 +192,10 @@ impl SqliteClaims {
 
 impl ClaimStore for SqliteClaims {
     fn read(&self, name: &ClaimName, patience: &mut Patience) -> Result<Option<ClaimRecord>> {
-        self.retry(patience, |connection| Ok(self.find(connection, name)?.map(|(_, record)| record)))
+        self.retry(patience, |connection| {
+            self.still_stands()?;
+            Ok(self.find(connection, name)?.map(|(_, record)| record))
+        })
     }
 
     fn change(
@@ -200,6 +215,36 @@ impl ClaimStore for SqliteClaims {
             }
             Ok((true, ()))
         })
+    }
+
+    /// One statement that is its own transaction: the name's uniqueness is what excludes. The file was found in its place
+    /// by the look that comes before.
+    fn insert(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        make: &mut dyn FnMut() -> ClaimRecord,
+    ) -> Result<bool> {
+        loop {
+            let inserted = self.with(|connection| Ok(row::insert(connection, name, &make())?));
+            match inserted {
+                Ok(()) => {
+                    self.is_failing.store(false, Ordering::Relaxed);
+                    return Ok(true);
+                }
+                Err(Failure::Busy) => patience.pause()?,
+                Err(Failure::Sqlite(error)) if failure::is_taken(&error) => return Ok(false),
+                Err(Failure::Sqlite(error)) => {
+                    self.is_failing.store(true, Ordering::Relaxed);
+                    return Err(failure::in_commit(&self.path, error));
+                }
+                Err(Failure::Own(error)) => return Err(error),
+            }
+            // Whoever wrote may have taken the name; then there is nothing to wait for.
+            if self.read(name, patience)?.is_some() {
+                return Ok(false);
+            }
+        }
     }
 
     fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept> {
@@ -248,13 +293,15 @@ impl ClaimStore for SqliteClaims {
         })
     }
 
-    /// Touches the file, which its directory's watchers are told of: as a change of attributes when both times are set,
-    /// and not at all by their kind of watch when only one is.
+    /// Opens a file beside the store for writing and closes it, which its directory's watchers are told of. Nothing is
+    /// written, so that no disk has anything to do; and it is none of SQLite's files, because closing one of those drops
+    /// the locks of the whole process.
     fn announce(&self) {
         let _quiet = quiet();
-        let now = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
-        let now = rustix::fs::Timestamps { last_access: now, last_modification: now };
-        let _ = rustix::fs::utimensat(rustix::fs::CWD, &self.path, &now, rustix::fs::AtFlags::empty());
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        if let Err(Errno::NOENT) = rustix::fs::open(&self.signal, flags, Mode::empty()) {
+            let _ = rustix::fs::open(&self.signal, flags | OFlags::CREATE, Mode::RUSR | Mode::WUSR);
+        }
     }
 
     fn notifier(&self, clock: &Arc<dyn Clock>) -> Option<Box<dyn Notifier>> {

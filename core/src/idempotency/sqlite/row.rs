@@ -3,8 +3,11 @@
 //! A row carries a CRC-32C over all its columns, so that one that was bent is answered as damage and never as another
 //! claim. See `docs/format/idempotency.md`.
 
+use std::borrow::Cow;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
 use super::super::claim::{ClaimRecord, ClaimState, ClaimToken, Owner, Stamp};
 use super::super::{ClaimName, Fingerprint};
@@ -20,14 +23,7 @@ CREATE TABLE claims (
     state INTEGER NOT NULL,
     token BLOB NOT NULL,
     fingerprint BLOB NOT NULL,
-    owner_pid INTEGER,
-    owner_start INTEGER,
-    owner_boot TEXT,
-    owner_pid_namespace TEXT,
-    owner_host TEXT,
-    refreshed_ms INTEGER,
-    refreshed_awake_ms INTEGER,
-    refreshed_slept_ms INTEGER,
+    owner TEXT,
     resource TEXT,
     answer BLOB,
     completed_ms INTEGER,
@@ -40,9 +36,8 @@ CREATE INDEX claims_by_expiry ON claims (expires_ms) WHERE expires_ms IS NOT NUL
 
 macro_rules! columns {
     () => {
-        "id, name, operation, scope, state, token, fingerprint, owner_pid, owner_start, owner_boot, \
-         owner_pid_namespace, owner_host, refreshed_ms, refreshed_awake_ms, refreshed_slept_ms, resource, answer, \
-         completed_ms, window_ms, expires_ms, check_value"
+        "id, name, operation, scope, state, token, fingerprint, owner, resource, answer, completed_ms, window_ms, \
+         expires_ms, check_value"
     };
 }
 
@@ -63,9 +58,9 @@ const MARKED: i64 = 2;
 const FINISHED: i64 = 3;
 
 const NAME: usize = 1;
-const ANSWER: usize = 16;
-const EXPIRES: usize = 19;
-const CHECK: usize = 20;
+const ANSWER: usize = 9;
+const EXPIRES: usize = 12;
+const CHECK: usize = 13;
 
 /// A row that made sense.
 pub(super) struct Found {
@@ -99,48 +94,38 @@ pub(super) fn answer_bytes(row: &Row<'_>) -> usize {
 
 /// Understands a row; none where it makes no sense.
 pub(super) fn read(row: &Row<'_>) -> Option<Found> {
-    let mut check = Check::default();
-    for column in NAME..CHECK {
-        check.add(row.get_ref(column).ok()?);
+    let mut columns = [ValueRef::Null; CHECK + 1];
+    for (place, column) in columns.iter_mut().enumerate() {
+        *column = row.get_ref(place).ok()?;
     }
-    if row.get_ref(CHECK).ok()?.as_i64().ok()? != check.value() {
+    let mut check = Check::new();
+    columns[NAME..CHECK].iter().for_each(|column| check.add(*column));
+    if columns[CHECK].as_i64().ok()? != check.value() {
         return None;
     }
-    let number = |column| row.get_ref(column).ok()?.as_i64_or_null().ok().flatten().map(unbits);
-    let text = |column| row.get_ref(column).ok()?.as_str_or_null().ok().flatten().map(str::to_owned);
-    let token = row.get_ref(5).ok()?.as_blob().ok()?;
-    let fingerprint = row.get_ref(6).ok()?.as_blob().ok()?;
-    let state = match row.get_ref(4).ok()?.as_i64().ok()? {
+    let number = |place: usize| columns[place].as_i64_or_null().ok().flatten().map(unbits);
+    let state = match columns[4].as_i64().ok()? {
         FINISHED => ClaimState::Finished {
-            resource: text(15)?,
-            answer: row.get_ref(ANSWER).ok()?.as_blob_or_null().ok()?.map(<[u8]>::to_vec),
-            completed_ms: number(17)?,
-            window_ms: number(18)?,
+            resource: columns[8].as_str().ok()?.to_owned(),
+            answer: columns[ANSWER].as_blob_or_null().ok()?.map(<[u8]>::to_vec),
+            completed_ms: number(10)?,
+            window_ms: number(11)?,
         },
         state @ (RESERVED | MARKED) => {
-            let owner = match number(7) {
+            let owner = match columns[7].as_str_or_null().ok()? {
                 None => None,
-                Some(pid) => Some(Owner {
-                    process: ProcessIdentity {
-                        pid: u32::try_from(pid).ok()?,
-                        start: number(8)?,
-                        boot: text(9)?,
-                        pid_namespace: text(10)?,
-                        host: text(11)?,
-                    },
-                    refreshed: Stamp { wall_ms: number(12)?, awake_ms: number(13)?, slept_ms: number(14)? },
-                }),
+                Some(owner) => Some(serde_json::from_str::<OwnerColumn<'_>>(owner).ok()?.into_owner()),
             };
             ClaimState::Reserved { is_marked: state == MARKED, owner }
         }
         _ => return None,
     };
     let record = ClaimRecord {
-        token: ClaimToken::from_bytes(token.try_into().ok()?),
-        fingerprint: Fingerprint::from_bytes(fingerprint.try_into().ok()?),
+        token: ClaimToken::from_bytes(columns[5].as_blob().ok()?.try_into().ok()?),
+        fingerprint: Fingerprint::from_bytes(columns[6].as_blob().ok()?.try_into().ok()?),
         state,
     };
-    Some(Found { id: row.get(0).ok()?, record })
+    Some(Found { id: columns[0].as_i64().ok()?, record })
 }
 
 /// Writes a record under a name that has none.
@@ -152,7 +137,7 @@ pub(super) fn insert(
     const INSERT: &str = concat!(
         "INSERT INTO claims (",
         columns!(),
-        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"
+        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
     );
     write(connection, INSERT, None, name, record)
 }
@@ -165,9 +150,8 @@ pub(super) fn update(
     record: &ClaimRecord,
 ) -> rusqlite::Result<()> {
     const UPDATE: &str = "UPDATE claims SET operation = ?3, scope = ?4, state = ?5, token = ?6, fingerprint = ?7, \
-        owner_pid = ?8, owner_start = ?9, owner_boot = ?10, owner_pid_namespace = ?11, owner_host = ?12, \
-        refreshed_ms = ?13, refreshed_awake_ms = ?14, refreshed_slept_ms = ?15, resource = ?16, answer = ?17, \
-        completed_ms = ?18, window_ms = ?19, expires_ms = ?20, check_value = ?21 WHERE id = ?1 AND name = ?2";
+        owner = ?8, resource = ?9, answer = ?10, completed_ms = ?11, window_ms = ?12, expires_ms = ?13, \
+        check_value = ?14 WHERE id = ?1 AND name = ?2";
     write(connection, UPDATE, Some(id), name, record)
 }
 
@@ -188,7 +172,10 @@ fn write(
     let (mut owner, mut resource, mut answer, mut times) = (None, None, None, None);
     let state = match &record.state {
         ClaimState::Reserved { is_marked, owner: held_by } => {
-            owner = held_by.as_ref();
+            // Never fails: texts and whole numbers have a JSON form.
+            owner = held_by
+                .as_ref()
+                .map(|owner| serde_json::to_string(&OwnerColumn::of(owner)).unwrap_or_default());
             if *is_marked { MARKED } else { RESERVED }
         }
         ClaimState::Finished { resource: made, answer: saved, completed_ms, window_ms } => {
@@ -199,33 +186,18 @@ fn write(
             FINISHED
         }
     };
-    let process = owner.map(|owner| &owner.process);
-    let pid = process.map(|process| i64::from(process.pid));
-    let start = process.map(|process| bits(process.start));
-    let boot = process.map(|process| process.boot.as_str());
-    let pid_namespace = process.map(|process| process.pid_namespace.as_str());
-    let host = process.map(|process| process.host.as_str());
-    let refreshed = owner.map(|owner| owner.refreshed);
-    let wall = refreshed.map(|stamp| bits(stamp.wall_ms));
-    let awake = refreshed.map(|stamp| bits(stamp.awake_ms));
-    let slept = refreshed.map(|stamp| bits(stamp.slept_ms));
     let completed = times.map(|(completed, _, _)| completed);
     let window = times.map(|(_, window, _)| window);
     let expires = times.map(|(_, _, expires)| expires);
 
-    let mut check = Check::default();
+    let mut check = Check::new();
     check.blob(Some(name.digest()));
     check.text(Some(name.operation()));
     check.text(Some(&scope));
     check.number(Some(state));
     check.blob(Some(record.token.as_bytes()));
     check.blob(Some(record.fingerprint.as_bytes()));
-    check.number(pid);
-    check.number(start);
-    check.text(boot);
-    check.text(pid_namespace);
-    check.text(host);
-    [wall, awake, slept].into_iter().for_each(|number| check.number(number));
+    check.text(owner.as_deref());
     check.text(resource);
     check.blob(answer);
     [completed, window, expires].into_iter().for_each(|number| check.number(number));
@@ -242,14 +214,7 @@ fn write(
             state,
             token,
             fingerprint,
-            pid,
-            start,
-            boot,
-            pid_namespace,
-            host,
-            wall,
-            awake,
-            slept,
+            owner,
             resource,
             answer,
             completed,
@@ -260,11 +225,72 @@ fn write(
         .map(drop)
 }
 
+/// The owner as its column says it: JSON, so that an operator reads it too.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnerColumn<'a> {
+    pid: u32,
+    start: u64,
+    #[serde(borrow)]
+    boot: Cow<'a, str>,
+    #[serde(borrow)]
+    pid_namespace: Cow<'a, str>,
+    #[serde(borrow)]
+    host: Cow<'a, str>,
+    refreshed_ms: u64,
+    refreshed_awake_ms: u64,
+    refreshed_slept_ms: u64,
+}
+
+impl<'a> OwnerColumn<'a> {
+    fn of(owner: &'a Owner) -> Self {
+        let (process, refreshed) = (&owner.process, &owner.refreshed);
+        OwnerColumn {
+            pid: process.pid,
+            start: process.start,
+            boot: Cow::from(&process.boot),
+            pid_namespace: Cow::from(&process.pid_namespace),
+            host: Cow::from(&process.host),
+            refreshed_ms: refreshed.wall_ms,
+            refreshed_awake_ms: refreshed.awake_ms,
+            refreshed_slept_ms: refreshed.slept_ms,
+        }
+    }
+
+    fn into_owner(self) -> Owner {
+        Owner {
+            process: ProcessIdentity {
+                pid: self.pid,
+                start: self.start,
+                boot: self.boot.into_owned(),
+                pid_namespace: self.pid_namespace.into_owned(),
+                host: self.host.into_owned(),
+            },
+            refreshed: Stamp {
+                wall_ms: self.refreshed_ms,
+                awake_ms: self.refreshed_awake_ms,
+                slept_ms: self.refreshed_slept_ms,
+            },
+        }
+    }
+}
+
 /// CRC-32C over the columns, each after its type and its length.
-#[derive(Default)]
-struct Check(u32);
+struct Check {
+    crc: u32,
+    /// What is not in `crc` yet: the checksum takes a longer piece at once faster than many short ones.
+    gathered: [u8; GATHERED],
+    length: usize,
+}
+
+/// What is gathered before it is summed up, in bytes.
+const GATHERED: usize = 256;
 
 impl Check {
+    fn new() -> Self {
+        Check { crc: 0, gathered: [0; GATHERED], length: 0 }
+    }
+
     fn add(&mut self, value: ValueRef<'_>) {
         match value {
             ValueRef::Null => self.feed(b'n', &[]),
@@ -288,13 +314,34 @@ impl Check {
     }
 
     fn feed(&mut self, kind: u8, bytes: &[u8]) {
-        let mut head = [0; 9];
-        head[0] = kind;
-        head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-        self.0 = crc32c::crc32c_append(crc32c::crc32c_append(self.0, &head), bytes);
+        self.gather(&[kind]);
+        self.gather(&(bytes.len() as u64).to_le_bytes());
+        self.gather(bytes);
     }
 
-    fn value(&self) -> i64 {
-        i64::from(self.0)
+    fn gather(&mut self, bytes: &[u8]) {
+        if let Some(room) = self.gathered[self.length..].get_mut(..bytes.len()) {
+            room.copy_from_slice(bytes);
+            self.length += bytes.len();
+            return;
+        }
+        self.sum_up();
+        match self.gathered.get_mut(..bytes.len()) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.length = bytes.len();
+            }
+            None => self.crc = crc32c::crc32c_append(self.crc, bytes),
+        }
+    }
+
+    fn sum_up(&mut self) {
+        self.crc = crc32c::crc32c_append(self.crc, &self.gathered[..self.length]);
+        self.length = 0;
+    }
+
+    fn value(mut self) -> i64 {
+        self.sum_up();
+        i64::from(self.crc)
     }
 }
