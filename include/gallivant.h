@@ -2132,7 +2132,7 @@ typedef struct gallivant_log_reader gallivant_log_reader;
 
 // One row of a window.
 typedef struct gallivant_log_row {
-    // Set by the library in an array that it fills.
+    // Set by `GALLIVANT_LOG_ROW_INIT`, and by the library in an array that it fills.
     size_t struct_size;
     // What it shows: GALLIVANT_ROW.
     int32_t kind;
@@ -2143,6 +2143,9 @@ typedef struct gallivant_log_row {
     // The line's text, which may hold zero bytes; no string for a gap.
     gallivant_str text;
 } gallivant_log_row;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_LOG_ROW_INIT { sizeof(gallivant_log_row), 0, 0, { NULL, 0 }, { NULL, 0 } }
 
 // Memory of the caller into which a window is read. It may be used again for the next one, and is the caller's to free.
 typedef struct gallivant_log_buffer {
@@ -2334,7 +2337,8 @@ int32_t gallivant_replay_close(gallivant_replay *replay,
 void gallivant_replay_free(gallivant_replay *replay);
 
 /* --------------------------------------------------------------------------
- * A frame as the bytes of a server-sent event. Routes and connections are the program's.
+ * A frame for a client, as the bytes of a server-sent event, and for the program itself, as a row. Routes and connections are
+ * the program's.
  */
 
 // Writes a frame as one server-sent event, with the empty line that ends it, for a response of `text/event-stream`. A line break
@@ -2351,6 +2355,19 @@ int32_t gallivant_frame_to_sse(const gallivant_frame *frame,
                                size_t capacity,
                                size_t *length,
                                gallivant_error **error);
+
+// The row that a frame carries, for programs that show it and read no JSON. Its strings are written into `buffer`, each with a
+// zero byte behind it, and `needed` says how many bytes they take; where that is more than `capacity`, nothing is written and
+// the row's `kind` is 0. `buffer` may be NULL where `capacity` is 0. The frame's strings must not lie in `buffer`.
+//
+// Errors: `GALLIVANT_INPUT` with reason `constant` for a frame that is none; `GALLIVANT_EXECUTION_INPUT` with reason `shape` for
+// one without a row, as a heartbeat is.
+int32_t gallivant_frame_row(const gallivant_frame *frame,
+                            gallivant_log_row *row,
+                            char *buffer,
+                            size_t capacity,
+                            size_t *needed,
+                            gallivant_error **error);
 
 /* --------------------------------------------------------------------------
  * What is asked of a run's files: what its journal is worth, its collected result, and which runs keep raw output for too long.

@@ -184,6 +184,50 @@ static void ex_jrn_69_a_frame_is_written_as_a_server_sent_event(void)
     REFUSES_SIZE(gallivant_frame_to_sse(&own, event, sizeof event, &length, &error));
 }
 
+static void ex_jrn_69_a_frame_carries_its_row(void)
+{
+    const char *directory = fresh_directory();
+    char texts[32];
+    gallivant_log_row row = GALLIVANT_LOG_ROW_INIT;
+    gallivant_frame own = GALLIVANT_FRAME_INIT;
+    gallivant_replay *replay = NULL;
+    lines_said(directory, 1, 1);
+    replay = replay_of(directory, "made-up");
+    CHECK(polled(replay, sizeof buffer));
+    CHECK_OK(gallivant_frame_row(&frame, &row, NULL, 0, &needed, &error));
+    CHECK(row.struct_size == sizeof row && row.kind == GALLIVANT_ROW_GAP && row.reason == 0 && needed == 0);
+    CHECK(polled(replay, sizeof buffer));
+    memset(texts, 0x55, sizeof texts);
+    CHECK_OK(gallivant_frame_row(&frame, &row, texts, 8, &needed, &error));
+    CHECK(row.kind == 0 && row.text.data == NULL && needed == 9 && texts[0] == 0x55);
+    CHECK_OK(gallivant_frame_row(&frame, &row, texts, 9, &needed, &error));
+    CHECK(row.kind == GALLIVANT_ROW_LINE && texts[9] == 0x55);
+    CHECK_VIEW(row.id, "1");
+    CHECK_VIEW(row.text, "text 1");
+    gallivant_replay_free(replay);
+    own.event = GALLIVANT_FRAME_GAP;
+    own.data = VIEW("{\"id\":null,\"kind\":\"gap\",\"reason\":\"retained\"}");
+    CHECK_OK(gallivant_frame_row(&own, &row, texts, sizeof texts, &needed, &error));
+    CHECK(row.kind == GALLIVANT_ROW_GAP && row.reason == GALLIVANT_GAP_REASON_RETAINED && row.id.data == NULL);
+    own.event = GALLIVANT_FRAME_HEARTBEAT;
+    own.data = VIEW("");
+    CHECK_FAILS(GALLIVANT_EXECUTION_INPUT, "shape", gallivant_frame_row(&own, &row, texts, sizeof texts, &needed, &error));
+    own.event = 0;
+    REFUSES_CONSTANT(gallivant_frame_row(&own, &row, texts, sizeof texts, &needed, &error));
+    own.event = GALLIVANT_FRAME_GAP;
+    REFUSES_NULL(gallivant_frame_row(NULL, &row, texts, sizeof texts, &needed, &error));
+    REFUSES_NULL(gallivant_frame_row(&own, NULL, texts, sizeof texts, &needed, &error));
+    REFUSES_NULL(gallivant_frame_row(&own, &row, NULL, 1, &needed, &error));
+    REFUSES_NULL(gallivant_frame_row(&own, &row, texts, sizeof texts, NULL, &error));
+    own.data = VIEW(NULL);
+    REFUSES_NULL(gallivant_frame_row(&own, &row, texts, sizeof texts, &needed, &error));
+    row.struct_size = 8;
+    own.data = VIEW("{}");
+    REFUSES_SIZE(gallivant_frame_row(&own, &row, texts, sizeof texts, &needed, &error));
+    own.struct_size = 8;
+    REFUSES_SIZE(gallivant_frame_row(&own, &row, texts, sizeof texts, &needed, &error));
+}
+
 static void ex_jrn_70_a_heartbeat_comes_after_twenty_seconds_of_silence(void)
 {
     const char *directory = fresh_directory();
@@ -305,6 +349,7 @@ void suite_replay(void)
     RUN(ex_jrn_72_a_frame_that_does_not_fit_is_told_by_the_next_call);
     RUN(ex_jrn_72_a_pull_through_one_byte_loses_nothing);
     RUN(ex_jrn_69_a_frame_is_written_as_a_server_sent_event);
+    RUN(ex_jrn_69_a_frame_carries_its_row);
     RUN(ex_jrn_70_a_heartbeat_comes_after_twenty_seconds_of_silence);
     RUN(ex_jrn_83_damage_is_told_as_a_gap_and_hides_nothing);
     RUN(ex_jrn_71_a_closed_replay_answers_that_it_is);

@@ -51,7 +51,7 @@ enum Ask {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct gallivant_log_row {
-    /// Set by the library in an array that it fills.
+    /// Set by `GALLIVANT_LOG_ROW_INIT`, and by the library in an array that it fills.
     pub struct_size: usize,
     /// What it shows: GALLIVANT_ROW.
     pub kind: i32,
@@ -63,6 +63,8 @@ pub struct gallivant_log_row {
     pub text: gallivant_str,
 }
 sized!(gallivant_log_row);
+
+// C: #define GALLIVANT_LOG_ROW_INIT { sizeof(gallivant_log_row), 0, 0, { NULL, 0 }, { NULL, 0 } }
 
 /// Memory of the caller into which a window is read. It may be used again for the next one, and is the caller's to free.
 #[repr(C)]
@@ -242,8 +244,19 @@ unsafe fn ask(
 
 const NONE: gallivant_str = gallivant_str::NONE;
 
+impl gallivant_log_row {
+    /// A row with these views of its [`texts`].
+    pub(super) fn new(row: &Row, [id, text]: [gallivant_str; 2]) -> Self {
+        let (kind, reason) = match row.content {
+            RowContent::Line(_) => (GALLIVANT_ROW_LINE, 0),
+            RowContent::Gap(reason) => (GALLIVANT_ROW_GAP, reason_number(reason)),
+        };
+        gallivant_log_row { struct_size: 0, kind, reason, id, text }
+    }
+}
+
 /// The texts of a row: its id and its line.
-fn texts(row: &Row) -> [Option<&str>; 2] {
+pub(super) fn texts(row: &Row) -> [Option<&str>; 2] {
     let text = match &row.content {
         RowContent::Line(text) => Some(text.as_str()),
         RowContent::Gap(_) => None,
@@ -295,11 +308,7 @@ impl Filling {
 
     /// Writes a row in its place; whether it has one.
     fn add(&mut self, at: usize, row: &Row) -> bool {
-        let [id, text] = self.hold(texts(row));
-        let (kind, reason) = match row.content {
-            RowContent::Line(_) => (GALLIVANT_ROW_LINE, 0),
-            RowContent::Gap(reason) => (GALLIVANT_ROW_GAP, reason_number(reason)),
-        };
-        self.rows.set(at, gallivant_log_row { struct_size: 0, kind, reason, id, text })
+        let views = self.hold(texts(row));
+        self.rows.set(at, gallivant_log_row::new(row, views))
     }
 }
