@@ -10,7 +10,7 @@ use gallivant_core::harness_state::{
     Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
 };
 use gallivant_core::idempotency::{How, ViewState};
-use gallivant_core::journal::GapReason;
+use gallivant_core::journal::{GapReason, How as Placed};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Kind};
 
@@ -129,7 +129,8 @@ fn every_word_of_a_create_has_its_constant() {
 fn every_word_of_a_journal_has_its_constant() {
     let words: Vec<_> = GapReason::ALL.iter().map(|value| value.word()).collect();
     check("GAP_REASON", &words, c::gallivant_gap_reason_name);
-    check("PLACED", &["recorded", "oversized", "known"], c::gallivant_placed_name);
+    let words: Vec<_> = Placed::ALL.iter().map(|value| value.word()).collect();
+    check("PLACED", &words, c::gallivant_placed_name);
     check("ROW", &["line", "gap"], c::gallivant_row_name);
     check("FRAME", &["line", "gap", "heartbeat"], c::gallivant_frame_name);
 }

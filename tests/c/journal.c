@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,45 @@ static void a_forked_child_goes_on_with_its_journal(void)
     gallivant_journal_free(journal);
 }
 
+#define SHARED 40
+
+struct share {
+    gallivant_journal *journal;
+    char name;
+    int busy, wrong;
+};
+
+/* Appends events of its own to a journal that another thread uses too. */
+static void *append_share(void *user_data)
+{
+    struct share *share = user_data;
+    for (int at = 0; at < SHARED;) {
+        char page[96];
+        int length = snprintf(page, sizeof page, "[{\"id\":\"%c%d\",\"provenance\":\"local\",\"type\":\"t\"}]", share->name, at);
+        int32_t status = gallivant_journal_append(share->journal, page, (size_t)length, NULL, 0, NULL, NULL);
+        at += status == GALLIVANT_OK;
+        share->busy += status == GALLIVANT_HANDLE_BUSY;
+        share->wrong += status != GALLIVANT_OK && status != GALLIVANT_HANDLE_BUSY;
+    }
+    return NULL;
+}
+
+static void two_threads_with_one_journal_are_told_that_it_is_busy(void)
+{
+    const char *directory = fresh_directory();
+    gallivant_journal *journal = journal_in(directory, NULL);
+    struct share shares[2] = { { journal, 'a', 0, 0 }, { journal, 'b', 0, 0 } };
+    pthread_t threads[2];
+    for (int at = 0; at < 2; at++)
+        CHECK(pthread_create(&threads[at], NULL, append_share, &shares[at]) == 0);
+    for (int at = 0; at < 2; at++)
+        CHECK(pthread_join(threads[at], NULL) == 0);
+    CHECK(shares[0].wrong == 0 && shares[1].wrong == 0 && shares[0].busy + shares[1].busy > 0);
+    append(journal, "[]");
+    CHECK(appended.end.sequence == (uint64_t)2 * SHARED);
+    gallivant_journal_free(journal);
+}
+
 static void what_is_no_page_is_refused_and_nothing_is_written(void)
 {
     const char *directory = fresh_directory();
@@ -289,6 +329,7 @@ void suite_journal(void)
     RUN(ex_jrn_20_a_damaged_journal_is_refused_and_left_as_it_is);
     RUN(ex_jrn_25_lines_are_made_from_the_journal_and_trimmed);
     RUN(a_forked_child_goes_on_with_its_journal);
+    RUN(two_threads_with_one_journal_are_told_that_it_is_busy);
     RUN(what_is_no_page_is_refused_and_nothing_is_written);
     RUN(what_opening_refuses);
 }

@@ -78,9 +78,11 @@ pub unsafe extern "C" fn gallivant_frame_row(
             let held = room.hold(texts(&carried));
             needed.set(room.needed());
             let none = gallivant_log_row {
+                struct_size: 0,
                 kind: 0,
                 reason: 0,
-                ..gallivant_log_row::new(&carried, [gallivant_str::NONE; 2])
+                id: gallivant_str::NONE,
+                text: gallivant_str::NONE,
             };
             out.set(held.map_or(none, |views| gallivant_log_row::new(&carried, views)));
             Ok(())

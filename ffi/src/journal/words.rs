@@ -51,11 +51,14 @@ pub const GALLIVANT_GAP_REASON_INDEX_MISSING: i32 = 9;
 /// Retention took it.
 pub const GALLIVANT_GAP_REASON_RETAINED: i32 = 10;
 
-const PLACED_WORDS: [(i32, &str); 3] = [
-    (GALLIVANT_PLACED_RECORDED, "recorded"),
-    (GALLIVANT_PLACED_OVERSIZED, "oversized"),
-    (GALLIVANT_PLACED_KNOWN, "known"),
-];
+pub(super) const PLACES: Numbered<How> = Numbered {
+    what: "how",
+    rows: &[
+        (GALLIVANT_PLACED_RECORDED, How::Recorded),
+        (GALLIVANT_PLACED_OVERSIZED, How::Oversized),
+        (GALLIVANT_PLACED_KNOWN, How::Known),
+    ],
+};
 
 const ROWS: [(i32, &str); 2] = [(GALLIVANT_ROW_LINE, "line"), (GALLIVANT_ROW_GAP, "gap")];
 
@@ -84,15 +87,6 @@ const GAP_REASONS: Numbered<GapReason> = Numbered {
     ],
 };
 
-/// The number of a way in which an event came to its place.
-pub(super) fn placed_number(how: How) -> i32 {
-    match how {
-        How::Recorded => GALLIVANT_PLACED_RECORDED,
-        How::Oversized => GALLIVANT_PLACED_OVERSIZED,
-        How::Known => GALLIVANT_PLACED_KNOWN,
-    }
-}
-
 /// The number of a gap's reason; 0 for none.
 pub(super) fn reason_number(reason: Option<GapReason>) -> i32 {
     reason.map_or(0, |reason| GAP_REASONS.number(reason))
@@ -102,7 +96,7 @@ pub(super) fn reason_number(reason: Option<GapReason>) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn gallivant_placed_name(placed: i32) -> *const c_char {
     static NAMES: Names = Names::new();
-    answer(|| NAMES.get(placed, PLACED_WORDS.into_iter()))
+    answer(|| NAMES.get(placed, PLACES.rows.iter().map(|(number, row)| (*number, row.word()))))
 }
 
 /// The word for a GALLIVANT_ROW constant, such as `gap`; `invalid` for any other number.

@@ -8,7 +8,7 @@ use std::ffi::c_char;
 use gallivant_core::journal::{Appended, Event, How, Journal, Owner, Position};
 use gallivant_core::{Code, Error, Result};
 
-use super::words::placed_number;
+use super::words::PLACES;
 use crate::barrier::{answer, call};
 use crate::error::gallivant_error;
 use crate::handle::{self, Exclusive, Handle, Out, borrow, give, null_pointer};
@@ -287,7 +287,7 @@ impl Places {
     fn set(self, done: &Appended) {
         for (at, placed) in done.placed.iter().enumerate().take(self.capacity) {
             let placed =
-                gallivant_journal_placed { sequence: placed.sequence, how: placed_number(placed.how) };
+                gallivant_journal_placed { sequence: placed.sequence, how: PLACES.number(placed.how) };
             // SAFETY: by the contract of `new` there is room for `capacity` of them.
             unsafe { self.first.add(at).write(placed) };
         }
