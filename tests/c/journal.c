@@ -198,7 +198,7 @@ static void a_forked_child_goes_on_with_its_journal(void)
                     gallivant_projection_catch_up(projection, NULL, NULL) == GALLIVANT_OK;
         gallivant_journal_free(journal);
         gallivant_projection_free(projection);
-        _exit(right ? 0 : 1);
+        end_child(right);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     append(journal, "[" EVENT("b", "2") "," EVENT("c", "3") "]");

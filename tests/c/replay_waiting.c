@@ -187,7 +187,7 @@ static void a_forked_child_is_told_that_the_replay_is_its_parents(void)
         gallivant_error_free(error);
         gallivant_replay_free(replay);
         gallivant_log_reader_free(reader);
-        _exit(right ? 0 : 1);
+        end_child(right);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     lines_said(directory, 3, 1);
