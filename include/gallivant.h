@@ -2299,8 +2299,9 @@ int32_t gallivant_replay_next(gallivant_replay *replay,
                               size_t *needed,
                               gallivant_error **error);
 
-// The next frame without waiting: for event loops, when the descriptor is readable. Call it until it tells none before the
-// next wait. Otherwise as `gallivant_replay_next`.
+// The next frame without waiting: for event loops, when the descriptor is readable. Call it until `needed` is 0 before the
+// next wait: the descriptor tells of what is new, and not of what was read ahead or did not fit. Otherwise as
+// `gallivant_replay_next`.
 int32_t gallivant_replay_poll(gallivant_replay *replay,
                               gallivant_frame *frame,
                               char *buffer,

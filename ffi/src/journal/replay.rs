@@ -126,8 +126,9 @@ pub unsafe extern "C" fn gallivant_replay_next(
     }
 }
 
-/// The next frame without waiting: for event loops, when the descriptor is readable. Call it until it tells none before the
-/// next wait. Otherwise as `gallivant_replay_next`.
+/// The next frame without waiting: for event loops, when the descriptor is readable. Call it until `needed` is 0 before the
+/// next wait: the descriptor tells of what is new, and not of what was read ahead or did not fit. Otherwise as
+/// `gallivant_replay_next`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_replay_poll(
     replay: *mut gallivant_replay,
