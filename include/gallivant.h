@@ -3,8 +3,8 @@
  *
  * CONVENTIONS
  *
- * Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`), then the
- * type, then the verb.
+ * Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`, `journal`) or
+ * a type that needs none, then the type, then the verb.
  *
  * Order. A function takes its receiver, then its inputs, then its outputs, then `error`, which is last.
  *
@@ -45,7 +45,8 @@
  *
  * Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
  * session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
- * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`. A child of a
+ * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays,
+ * which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a
  * process that had several threads may only call `exec` and the like, as always.
  *
  * The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
@@ -111,7 +112,7 @@ uint32_t gallivant_abi_version(void);
 // One handle was used by two calls at once although its rule forbids it.
 #define GALLIVANT_HANDLE_BUSY 3
 
-// The caller's own signal ended a wait: `gallivant_harness_state_watch_wake`.
+// The caller's own signal ended a wait: `gallivant_harness_state_watch_wake`, `gallivant_replay_wake`.
 #define GALLIVANT_CANCELLED 4
 
 // An observation said unknown, which only readers may derive.
@@ -355,6 +356,9 @@ void gallivant_text_free(gallivant_text *text);
  *
  * A later release only appends members, and a member that is all zero bytes means what the release before did.
  */
+
+/* In the place of a timeout: wait without end. */
+#define GALLIVANT_FOREVER UINT64_MAX
 
 /* In an options struct: whatever the library's own default is. */
 #define GALLIVANT_DEFAULT UINT64_MAX
@@ -1097,9 +1101,6 @@ void gallivant_harness_state_fleet_free(gallivant_harness_state_fleet *fleet);
  *
  * There is no thread. A watch sleeps in the caller's own wait, or in an event loop that polls its descriptor.
  */
-
-/* In the place of a timeout: wait without end. */
-#define GALLIVANT_FOREVER UINT64_MAX
 
 // The system notifies; nothing is looked at while nothing changes.
 #define GALLIVANT_NOTICING_NOTIFIED 1
@@ -1847,6 +1848,611 @@ int32_t gallivant_redaction_stream_read(const gallivant_redaction_stream *stream
 
 // Frees the stream, and with it what was not finished or not read. NULL is allowed.
 void gallivant_redaction_stream_free(gallivant_redaction_stream *stream);
+
+/* --------------------------------------------------------------------------
+ * The journal of a run: what its provider or its process said, each event once, in an order that never changes. The words.
+ *
+ * A run has a directory. A *journal* takes in pages of events, durably and each once; a *projection* makes the public lines
+ * of it; a *log reader* reads windows of them, and a *replay* follows them. The rules are in docs/spec/execution.md, section
+ * EX-JRN, the files are described in docs/format/journal.md and docs/format/projection.md.
+ */
+
+// A new record holds the event.
+#define GALLIVANT_PLACED_RECORDED 1
+
+// A new gap stands for the event, because its record would have been too long.
+#define GALLIVANT_PLACED_OVERSIZED 2
+
+// The event was there already, in the journal or earlier in the page.
+#define GALLIVANT_PLACED_KNOWN 3
+
+// A line's text.
+#define GALLIVANT_ROW_LINE 1
+
+// Something is missing here.
+#define GALLIVANT_ROW_GAP 2
+
+// A row with a line.
+#define GALLIVANT_FRAME_LINE 1
+
+// A row that says that something is missing.
+#define GALLIVANT_FRAME_GAP 2
+
+// No row: nothing was told for 20 seconds, and the connection is kept open.
+#define GALLIVANT_FRAME_HEARTBEAT 3
+
+// The provider said so.
+#define GALLIVANT_GAP_REASON_PROVIDER_GAP 1
+
+// A crash took a record that was being written.
+#define GALLIVANT_GAP_REASON_INTERRUPTED_APPEND 2
+
+// The record, or the line, would have been too long.
+#define GALLIVANT_GAP_REASON_OVERSIZED_RECORD 3
+
+// An acknowledged record was damaged afterwards. Found by readers, never recorded.
+#define GALLIVANT_GAP_REASON_CORRUPT_RECORD 4
+
+// The raw output of a local run is gone.
+#define GALLIVANT_GAP_REASON_LOCAL_OUTPUT_MISSING 5
+
+// The raw output of a local run is shorter than what was read of it.
+#define GALLIVANT_GAP_REASON_LOCAL_OUTPUT_TRUNCATED 6
+
+// The raw output of a local run expired before it was taken in.
+#define GALLIVANT_GAP_REASON_LOCAL_OUTPUT_EXPIRED 7
+
+// What has to be redacted is not known any more.
+#define GALLIVANT_GAP_REASON_REDACTION_MISSING 8
+
+// The projection's index is missing.
+#define GALLIVANT_GAP_REASON_INDEX_MISSING 9
+
+// Retention took it.
+#define GALLIVANT_GAP_REASON_RETAINED 10
+
+// The word for a GALLIVANT_PLACED constant, such as `known`; `invalid` for any other number.
+const char *gallivant_placed_name(int32_t placed);
+
+// The word for a GALLIVANT_ROW constant, such as `gap`; `invalid` for any other number.
+const char *gallivant_row_name(int32_t kind);
+
+// The word for a GALLIVANT_FRAME constant, such as `line`, which is the event's name on the wire; `invalid` for any other
+// number.
+const char *gallivant_frame_name(int32_t event);
+
+// The word for a GALLIVANT_GAP_REASON constant, such as `retained`, as it stands in the files; `invalid` for any other
+// number.
+const char *gallivant_gap_reason_name(int32_t reason);
+
+/* --------------------------------------------------------------------------
+ * The journal of a run: taking events in.
+ *
+ * A journal takes no lock. Whoever calls holds the lock that guards the run for as long as the call lasts. What another
+ * process did between two calls is noticed and read again.
+ */
+
+// The journal of one run, as its one writer has it.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise. Free it with `gallivant_journal_free`.
+typedef struct gallivant_journal gallivant_journal;
+
+// Whose journal it is. All of it is compared exactly, and none of it is redacted.
+typedef struct gallivant_journal_owner {
+    // Set by `GALLIVANT_JOURNAL_OWNER_INIT`.
+    size_t struct_size;
+    // The task.
+    gallivant_str task_id;
+    // The run, which has a directory of its own.
+    gallivant_str run_id;
+    // The provider, by its public name.
+    gallivant_str provider;
+    // The provider's job; no string where it has none.
+    gallivant_str provider_job_id;
+    // The provider's root turn; no string where there is none.
+    gallivant_str turn_id;
+} gallivant_journal_owner;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_JOURNAL_OWNER_INIT \
+    { sizeof(gallivant_journal_owner), { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 } }
+
+// Where one event of a page stands.
+typedef struct gallivant_journal_placed {
+    // Its number in the journal, which never changes.
+    uint64_t sequence;
+    // What that number holds: GALLIVANT_PLACED.
+    int32_t how;
+} gallivant_journal_placed;
+
+// A place in a journal.
+typedef struct gallivant_journal_position {
+    // Bytes of `events.jsonl` before it.
+    uint64_t offset;
+    // The number of the last record before it; 0 where there is none.
+    uint64_t sequence;
+} gallivant_journal_position;
+
+// What an append has come to.
+typedef struct gallivant_journal_appended {
+    // Set by `GALLIVANT_JOURNAL_APPENDED_INIT`.
+    size_t struct_size;
+    // How many events the page had.
+    size_t count;
+    // For how many of them there is a new record.
+    size_t recorded;
+    // For how many there is a new gap, because their records would have been too long.
+    size_t oversized;
+    // How many were there already.
+    size_t known;
+    // The end of the journal, all of it acknowledged.
+    gallivant_journal_position end;
+} gallivant_journal_appended;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_JOURNAL_APPENDED_INIT { sizeof(gallivant_journal_appended), 0, 0, 0, 0, { 0, 0 } }
+
+// What a recovery found and did.
+typedef struct gallivant_journal_recovered {
+    // Set by `GALLIVANT_JOURNAL_RECOVERED_INIT`.
+    size_t struct_size;
+    // How many records of a pending batch were there and are acknowledged now.
+    uint64_t kept;
+    // 1 where a gap took the place of the first one that was not; 0 where not.
+    int32_t gap;
+    // The end of the journal.
+    gallivant_journal_position end;
+} gallivant_journal_recovered;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_JOURNAL_RECOVERED_INIT { sizeof(gallivant_journal_recovered), 0, 0, { 0, 0 } }
+
+// Opens the journal in a run's directory, which exists. Nothing of it is read or written. Ids, types and data of events are
+// redacted by `redactor`, which may be freed, before any byte of them is written. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no such directory; `GALLIVANT_EXECUTION_IO`.
+int32_t gallivant_journal_open(const char *directory,
+                               size_t directory_length,
+                               const gallivant_journal_owner *owner,
+                               const gallivant_redactor *redactor,
+                               const gallivant_host *host,
+                               gallivant_journal **journal,
+                               gallivant_error **error);
+
+// Appends the events of a page that are not in the journal yet, each once, in the page's order.
+//
+// `events` is the text of a JSON array. An event is an object with the members `id` (a string: the provider's event id, a gap
+// id or a byte id), `provenance` (`provider`, `local` or `boundary`), `type` (a string) and `data` (any value); and, where
+// they are known, `providerSequence` (an integer from 0) and `timestamp` (ms since 1970). Numbers keep all their digits. A gap
+// has `reason`, one of the words of GALLIVANT_GAP_REASON, in the place of `type` and `data`.
+//
+// Once it has returned, every event of the page is readable or a gap stands for it, durably, and a repetition of the page adds
+// nothing. A batch that a crash left pending is recovered first.
+//
+// `placed` has room for `capacity` events and gets one for each event of the page, in its order; it may be NULL where
+// `capacity` is 0, and then nothing is told of the single events. `appended` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `shape` or `event` for what is no page, and without one for an event that no
+// record can hold; `GALLIVANT_INPUT` with reason `buffer` where there is some room for `placed` and not enough. Nothing was
+// written then. `GALLIVANT_EXECUTION_JOURNAL` and `_VERSION` for a journal that is damaged: all its files are as they were.
+// `GALLIVANT_EXECUTION_IO`: repeating the page appends what is missing.
+int32_t gallivant_journal_append(gallivant_journal *journal,
+                                 const char *events,
+                                 size_t events_length,
+                                 gallivant_journal_placed *placed,
+                                 size_t capacity,
+                                 gallivant_journal_appended *appended,
+                                 gallivant_error **error);
+
+// Judges what stands on disk and finishes a batch that was left pending. Once it has returned nothing is pending. Where nothing
+// was, it writes nothing. Every append does this first. `recovered` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_JOURNAL` and `_VERSION` for a journal that is damaged: every file is as it was.
+// `GALLIVANT_EXECUTION_IO`: another recovery goes on where this one stopped.
+int32_t gallivant_journal_recover(gallivant_journal *journal,
+                                  gallivant_journal_recovered *recovered,
+                                  gallivant_error **error);
+
+// Frees the journal and closes its files. NULL is allowed.
+void gallivant_journal_free(gallivant_journal *journal);
+
+/* --------------------------------------------------------------------------
+ * The public lines of a run, made from its journal: `job.log`, `job.idx` and `log-meta.json`.
+ *
+ * Whoever projects holds the lock that guards the run, as for the journal. Readers hold none.
+ */
+
+// Writes one run's lines.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise. Free it with `gallivant_projection_free`.
+typedef struct gallivant_projection gallivant_projection;
+
+// What a projection holds.
+typedef struct gallivant_projected {
+    // Set by `GALLIVANT_PROJECTED_INIT`.
+    size_t struct_size;
+    // The oldest number that it has an entry for; above 1 where older ones were trimmed.
+    uint64_t first;
+    // The number of the entry that comes next.
+    uint64_t next;
+    // Bytes of `job.log`.
+    uint64_t bytes;
+} gallivant_projected;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_PROJECTED_INIT { sizeof(gallivant_projected), 0, 0, 0 }
+
+// Opens the projection in a run's directory, which exists. Nothing is read or written. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no such directory; `GALLIVANT_EXECUTION_IO`.
+int32_t gallivant_projection_open(const char *directory,
+                                  size_t directory_length,
+                                  const gallivant_host *host,
+                                  gallivant_projection **projection,
+                                  gallivant_error **error);
+
+// Writes a line for each record of the journal that is acknowledged and has none yet, durably. Where nothing is new, nothing
+// is written. `projected` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_JOURNAL` and `_VERSION` for a journal or a `log-meta.json` that cannot be believed;
+// `GALLIVANT_EXECUTION_IO`. What was projected before stays.
+int32_t gallivant_projection_catch_up(gallivant_projection *projection,
+                                      gallivant_projected *projected,
+                                      gallivant_error **error);
+
+// Drops whole old lines so that at most `keep_bytes` of `job.log` stay. The journal is not touched; rows keep their ids, and
+// whoever asks for one that is gone sees a gap. `projected` may be NULL.
+//
+// Errors: as `gallivant_projection_catch_up`. After an error the projection may hold less than it should, and the next catching
+// up writes that again.
+int32_t gallivant_projection_trim(gallivant_projection *projection,
+                                  uint64_t keep_bytes,
+                                  gallivant_projected *projected,
+                                  gallivant_error **error);
+
+// Frees the projection. NULL is allowed.
+void gallivant_projection_free(gallivant_projection *projection);
+
+/* --------------------------------------------------------------------------
+ * Windows of a run's public lines, into memory of the caller: the last ones, the ones before, the ones after.
+ *
+ * A reader takes no lock and writes nothing. What is read is the window, however long the log is.
+ */
+
+// The most rows of one window.
+#define GALLIVANT_LOG_ROWS_CAPACITY 400
+
+// The most bytes that the texts of one window take.
+#define GALLIVANT_LOG_TEXTS_CAPACITY 262208
+
+// Reads one run's lines.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise. Free it with `gallivant_log_reader_free`.
+typedef struct gallivant_log_reader gallivant_log_reader;
+
+// One row of a window.
+typedef struct gallivant_log_row {
+    // Set by `GALLIVANT_LOG_ROW_INIT`, and by the library in an array that it fills.
+    size_t struct_size;
+    // What it shows: GALLIVANT_ROW.
+    int32_t kind;
+    // Why something is missing: GALLIVANT_GAP_REASON; 0 for a line, and for a gap of the journal itself, which needs none.
+    int32_t reason;
+    // What stands for it as a cursor, for ever; no string for a gap without a number.
+    gallivant_str id;
+    // The line's text, which may hold zero bytes; no string for a gap.
+    gallivant_str text;
+} gallivant_log_row;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_LOG_ROW_INIT { sizeof(gallivant_log_row), 0, 0, { NULL, 0 }, { NULL, 0 } }
+
+// Memory of the caller into which a window is read. It may be used again for the next one, and is the caller's to free.
+typedef struct gallivant_log_buffer {
+    // Set by `GALLIVANT_LOG_BUFFER_INIT`.
+    size_t struct_size;
+    // How large one row is for this program. Set by the macro.
+    size_t row_size;
+    // An array of so many rows, whatever they hold; NULL for none.
+    gallivant_log_row *rows;
+    // How many rows there is room for; `GALLIVANT_LOG_ROWS_CAPACITY` is always enough.
+    size_t capacity;
+    // Room for the texts of the rows; NULL for none.
+    char *texts;
+    // How many bytes; `GALLIVANT_LOG_TEXTS_CAPACITY` is always enough.
+    size_t texts_capacity;
+} gallivant_log_buffer;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_LOG_BUFFER_INIT \
+    { sizeof(gallivant_log_buffer), sizeof(gallivant_log_row), NULL, 0, NULL, 0 }
+
+// Some rows that stand side by side, the oldest first.
+typedef struct gallivant_log_window {
+    // Set by `GALLIVANT_LOG_WINDOW_INIT`.
+    size_t struct_size;
+    // How many rows it has.
+    size_t count;
+    // How many of them are in the buffer: all, or none where something of the window did not fit.
+    size_t filled;
+    // How many bytes its texts take.
+    size_t texts_needed;
+    // The cursor for the next older window; no string where there is nothing older, and where the window did not fit.
+    gallivant_str before;
+    // The cursor for what follows; no string where the window holds no row with a number, and where it did not fit.
+    gallivant_str after;
+} gallivant_log_window;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_LOG_WINDOW_INIT { sizeof(gallivant_log_window), 0, 0, 0, { NULL, 0 }, { NULL, 0 } }
+
+// Reads in a run's directory, which exists. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no such directory; `GALLIVANT_EXECUTION_IO`.
+int32_t gallivant_log_reader_open(const char *directory,
+                                  size_t directory_length,
+                                  const gallivant_host *host,
+                                  gallivant_log_reader **reader,
+                                  gallivant_error **error);
+
+// The last rows.
+//
+// `buffer` may hold any number of rows or none, and may be NULL. Where `count` is more than its capacity, or `texts_needed` more
+// than the capacity of its texts, nothing is written into it, and the window is kept: the next call of this function with
+// this reader delivers that same window, whatever has been written meanwhile. Any other question drops it. Strings point
+// into the buffer's texts and end in a zero byte.
+//
+// Errors: `GALLIVANT_EXECUTION_IO` for whatever is not a missing file; `GALLIVANT_EXECUTION_JOURNAL` and `_VERSION` for
+// `log-meta.json`.
+int32_t gallivant_log_reader_tail(gallivant_log_reader *reader,
+                                  const gallivant_log_buffer *buffer,
+                                  gallivant_log_window *window,
+                                  gallivant_error **error);
+
+// The rows just before the one with the id `before`, as a window's `before` says it. Otherwise as `gallivant_log_reader_tail`; a
+// window that did not fit is delivered by the next call with the same id.
+//
+// Errors: as `gallivant_log_reader_tail`; `GALLIVANT_EXECUTION_INPUT` for an id that no row ever had.
+int32_t gallivant_log_reader_history(gallivant_log_reader *reader,
+                                     const char *before,
+                                     size_t before_length,
+                                     const gallivant_log_buffer *buffer,
+                                     gallivant_log_window *window,
+                                     gallivant_error **error);
+
+// At most `limit` rows just after the one with the id `after`, as a window's `after` says it, and from the oldest row on where it
+// is NULL. Otherwise as `gallivant_log_reader_tail`; a window that did not fit is delivered by the next call with the same id
+// and limit.
+//
+// Errors: as `gallivant_log_reader_history`.
+int32_t gallivant_log_reader_lines(gallivant_log_reader *reader,
+                                   const char *after,
+                                   size_t after_length,
+                                   size_t limit,
+                                   const gallivant_log_buffer *buffer,
+                                   gallivant_log_window *window,
+                                   gallivant_error **error);
+
+// Frees the reader. What was read into buffers stays. NULL is allowed.
+void gallivant_log_reader_free(gallivant_log_reader *reader);
+
+/* --------------------------------------------------------------------------
+ * All lines of a run and those to come, one frame at a time into a buffer of the caller.
+ *
+ * There is no thread. A replay sleeps in the caller's own wait, or in an event loop that polls its descriptor. A slow consumer
+ * misses nothing and sees nothing twice: a row is read by its number, and what is read ahead is bounded.
+ */
+
+// The most bytes that the texts of one frame take.
+#define GALLIVANT_REPLAY_FRAME_CAPACITY 65792
+
+// The rows of one run, from just after a given one on, and those to come.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise; only `gallivant_replay_wake` may be called by any thread at any
+// time. Free it with `gallivant_replay_free`.
+typedef struct gallivant_replay gallivant_replay;
+
+// One frame. Written as a server-sent event it is `id`, the word of `event`, and `data`: `gallivant_frame_to_sse` does that.
+typedef struct gallivant_frame {
+    // Set by `GALLIVANT_FRAME_INIT`.
+    size_t struct_size;
+    // What it is: GALLIVANT_FRAME; 0 where there is none, or it did not fit, and the strings are then none.
+    int32_t event;
+    // The row's id; no string for a heartbeat, and for a gap without a number, which move no cursor.
+    gallivant_str id;
+    // The row as one line of JSON, `{"id","kind","text"}` or `{"id","kind","reason"}`; empty for a heartbeat.
+    gallivant_str data;
+} gallivant_frame;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_FRAME_INIT { sizeof(gallivant_frame), 0, { NULL, 0 }, { NULL, 0 } }
+
+// Replays what stands in a run's directory, which exists, from just after the row with the id `last_event_id` on, and from the
+// oldest row on where it is NULL. Where that row or those after it are not retained, and where no row ever had the id, the
+// first frame is a gap. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no such directory; `GALLIVANT_EXECUTION_IO`.
+int32_t gallivant_replay_open(const char *directory,
+                              size_t directory_length,
+                              const char *last_event_id,
+                              size_t last_event_id_length,
+                              const gallivant_host *host,
+                              gallivant_replay **replay,
+                              gallivant_error **error);
+
+// Waits for the next frame, for at most `timeout_ms` (`GALLIVANT_FOREVER`: without end). Signals do not end the wait. After 20
+// seconds without a frame there is a heartbeat.
+//
+// The frame's strings are written into `buffer`, each with a zero byte behind it, and `needed` says how many bytes they take;
+// `GALLIVANT_REPLAY_FRAME_CAPACITY` is enough. Where that is more than `capacity`, nothing is written and `event` is 0, and
+// nothing is lost: the next `gallivant_replay_next` or `gallivant_replay_poll` tells the same frame. Where the time is over
+// without a frame, `event` and `needed` are 0. `buffer` may be NULL where `capacity` is 0.
+//
+// Errors: `GALLIVANT_CANCELLED` after `gallivant_replay_wake`; `GALLIVANT_EXECUTION_INPUT` with reason `forked` in a forked child;
+// `GALLIVANT_INPUT` with reason `closed`; `GALLIVANT_EXECUTION_IO`, and `_JOURNAL` and `_VERSION` for `log-meta.json`. No row is
+// lost by an error.
+int32_t gallivant_replay_next(gallivant_replay *replay,
+                              uint64_t timeout_ms,
+                              gallivant_frame *frame,
+                              char *buffer,
+                              size_t capacity,
+                              size_t *needed,
+                              gallivant_error **error);
+
+// The next frame without waiting: for event loops, when the descriptor is readable. Call it until `needed` is 0 before the
+// next wait: the descriptor tells of what is new, and not of what was read ahead or did not fit. Otherwise as
+// `gallivant_replay_next`.
+int32_t gallivant_replay_poll(gallivant_replay *replay,
+                              gallivant_frame *frame,
+                              char *buffer,
+                              size_t capacity,
+                              size_t *needed,
+                              gallivant_error **error);
+
+// The id to open with the next time: that of the last row that was told, and the one that this was opened with before the
+// first; no string where that was none. A frame that did not fit was not told. It is there after `gallivant_replay_close` too.
+//
+// The string is valid until the next `gallivant_replay_resume_point` with this replay, or until it is freed.
+int32_t gallivant_replay_resume_point(gallivant_replay *replay,
+                                      gallivant_str *id,
+                                      gallivant_error **error);
+
+// A descriptor for `poll`, `select`, `epoll` and event loops that becomes readable when `gallivant_replay_poll` should be called:
+// a change, a heartbeat that is due, a wake. Call it once before the first wait. The descriptor is the replay's own: only poll
+// it.
+//
+// -1 where there is none: on platforms without such descriptors, where only `gallivant_replay_next` waits; in a forked child;
+// once the replay is closed; while another call uses it; and where `replay` is NULL.
+int32_t gallivant_replay_descriptor(const gallivant_replay *replay);
+
+// Ends the wait in progress, or the next one, with `GALLIVANT_CANCELLED`. From any thread. Does nothing where `replay` is NULL,
+// and once it is closed.
+void gallivant_replay_wake(const gallivant_replay *replay);
+
+// Closes every descriptor and forgets what waits, before the handle is freed. Does nothing the second time. While another call
+// uses the replay it answers `GALLIVANT_HANDLE_BUSY` and closes nothing: wake it first, and close when that call is back.
+int32_t gallivant_replay_close(gallivant_replay *replay,
+                               gallivant_error **error);
+
+// Closes the replay and frees it, and ends the string of its resume point. NULL is allowed.
+void gallivant_replay_free(gallivant_replay *replay);
+
+/* --------------------------------------------------------------------------
+ * A frame for a client, as the bytes of a server-sent event, and for the program itself, as a row. Routes and connections are
+ * the program's.
+ */
+
+// Writes a frame as one server-sent event, with the empty line that ends it, for a response of `text/event-stream`. A line break
+// of any kind in the data begins a field of its own, a heartbeat is a comment, and a frame without an id leaves the client's
+// last event id alone.
+//
+// `length` says how many bytes that are, without the zero byte that is written behind them. Where it is less than `capacity` they
+// are in `buffer`; elsewhere nothing was written: as `snprintf`, but that nothing is cut off. `buffer` may be NULL where
+// `capacity` is 0. The frame's strings must not lie in `buffer`.
+//
+// Errors: `GALLIVANT_INPUT` with reason `constant` for a frame that is none.
+int32_t gallivant_frame_to_sse(const gallivant_frame *frame,
+                               char *buffer,
+                               size_t capacity,
+                               size_t *length,
+                               gallivant_error **error);
+
+// The row that a frame carries, for programs that show it and read no JSON. Its strings are written into `buffer`, each with a
+// zero byte behind it, and `needed` says how many bytes they take; where that is more than `capacity`, nothing is written and
+// the row's `kind` is 0. `buffer` may be NULL where `capacity` is 0. The frame's strings must not lie in `buffer`.
+//
+// Errors: `GALLIVANT_INPUT` with reason `constant` for a frame that is none; `GALLIVANT_EXECUTION_INPUT` with reason `shape` for
+// one without a row, as a heartbeat is.
+int32_t gallivant_frame_row(const gallivant_frame *frame,
+                            gallivant_log_row *row,
+                            char *buffer,
+                            size_t capacity,
+                            size_t *needed,
+                            gallivant_error **error);
+
+/* --------------------------------------------------------------------------
+ * What is asked of a run's files: what its journal is worth, its collected result, and which runs keep raw output for too long.
+ *
+ * Nothing is opened for longer than the call, and nothing is written.
+ */
+
+// Something that is missing of a journal.
+typedef struct gallivant_journal_gap {
+    // Set by the library.
+    size_t struct_size;
+    // The first number that it stands for.
+    uint64_t from;
+    // The last one; one less than `from` where damaged bytes stand for no number.
+    uint64_t to;
+    // Where it begins in `events.jsonl`, in bytes.
+    uint64_t bytes_from;
+    // Where it ends, its newline included; equal to `bytes_from` where records are missing without a trace.
+    uint64_t bytes_to;
+    // Why: GALLIVANT_GAP_REASON. `GALLIVANT_GAP_REASON_CORRUPT_RECORD` where it was found, any other where it was recorded.
+    int32_t reason;
+} gallivant_journal_gap;
+
+// Is called for each gap, in the file's order. `gap` is valid during the call.
+typedef void (*gallivant_journal_gap_visitor)(void *user_data, const gallivant_journal_gap *gap);
+
+// What a check has found.
+typedef struct gallivant_journal_checked {
+    // Set by `GALLIVANT_JOURNAL_CHECKED_INIT`.
+    size_t struct_size;
+    // What is acknowledged.
+    gallivant_journal_position end;
+    // How many good records there are that are no gaps.
+    uint64_t records;
+    // How many gaps are recorded or were found.
+    uint64_t gaps;
+    // How many records the batch has that waits behind the acknowledged bytes, which the next append recovers; 0 where none
+    // does.
+    uint64_t pending_records;
+    // How many of them are there whole, from the first on.
+    uint64_t pending_kept;
+} gallivant_journal_checked;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_JOURNAL_CHECKED_INIT { sizeof(gallivant_journal_checked), { 0, 0 }, 0, 0, 0, 0 }
+
+// Is called for each run, by its name below the root. `run` is valid during the call.
+typedef void (*gallivant_journal_run_visitor)(void *user_data, gallivant_str run);
+
+// Checks the journal in a run's directory. The acknowledged bytes are read once, in memory that does not depend on their
+// number. A run that never recorded anything has an empty one. `visit` is called for every gap; it may be NULL where their
+// number is enough. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_JOURNAL` and `_VERSION` as the journal refuses; `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no
+// such directory; `GALLIVANT_EXECUTION_IO`. Gaps may have been visited before an error.
+int32_t gallivant_journal_check(const char *directory,
+                                size_t directory_length,
+                                const gallivant_host *host,
+                                gallivant_journal_gap_visitor visit,
+                                void *user_data,
+                                gallivant_journal_checked *checked,
+                                gallivant_error **error);
+
+// The view of a run's result as JSON, `{outcome, cost, artifacts, application, verification}`, without recognised credentials,
+// text of files and raw diagnostics; NULL, with success, before there is a result. It needs no log. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no such directory; `GALLIVANT_EXECUTION_VERSION` for a result of
+// another package; `GALLIVANT_EXECUTION_IO` for whatever is not a missing file, and for one that is no JSON object.
+int32_t gallivant_journal_read_run_result(const char *directory,
+                                          size_t directory_length,
+                                          const gallivant_host *host,
+                                          gallivant_text **result,
+                                          gallivant_error **error);
+
+// Visits the runs below a root whose private raw output has expired and whose result is durable, in the order of their names,
+// for the clean-up by hand of what an older package left: nothing is removed. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN` where there is no such root; `GALLIVANT_EXECUTION_IO`. No run was visited then.
+int32_t gallivant_journal_retention_candidates(const char *root,
+                                               size_t root_length,
+                                               const gallivant_host *host,
+                                               gallivant_journal_run_visitor visit,
+                                               void *user_data,
+                                               gallivant_error **error);
 
 /* --------------------------------------------------------------------------
  * Idempotent creates: a create that is retried after a lost answer makes no second thing. The words.

@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gallivant_core::{Code, Error, Result};
 
+use crate::options::too_long;
+
 /// An opaque type of the C interface, owned by the host through a pointer.
 pub(crate) trait Handle: Send + Sync {}
 
@@ -61,8 +63,7 @@ pub(crate) unsafe fn array<'a, T>(first: *const T, count: usize, argument: &'sta
         return Err(null_pointer(argument));
     }
     if count.checked_mul(size_of::<T>()).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-        let message = format!("nothing is that long, argument=`{argument}` length=`{count}`");
-        return Err(Error::new(Code::Input, message).with_reason("length"));
+        return Err(too_long(argument, count));
     }
     // SAFETY: not null, the length fits, and the rest is this function's contract.
     Ok(unsafe { std::slice::from_raw_parts(first, count) })

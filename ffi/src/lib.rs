@@ -2,8 +2,8 @@
 //!
 //! CONVENTIONS
 //!
-//! Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`), then the
-//! type, then the verb.
+//! Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`, `journal`) or
+//! a type that needs none, then the type, then the verb.
 //!
 //! Order. A function takes its receiver, then its inputs, then its outputs, then `error`, which is last.
 //!
@@ -44,7 +44,8 @@
 //!
 //! Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
 //! session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
-//! harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`. A child of a
+//! harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays,
+//! which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a
 //! process that had several threads may only call `exec` and the like, as always.
 //!
 //! The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
@@ -60,6 +61,7 @@ mod handle;
 mod harness_state;
 mod host;
 mod idempotency;
+mod journal;
 mod names;
 mod options;
 mod process;
@@ -74,6 +76,7 @@ pub use error::*;
 pub use harness_state::*;
 pub use host::*;
 pub use idempotency::*;
+pub use journal::*;
 pub use process::*;
 pub use redaction::*;
 pub use status::*;

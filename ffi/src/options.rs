@@ -2,9 +2,12 @@
 //!
 //! A later release only appends members, and a member that is all zero bytes means what the release before did.
 
+use std::marker::PhantomData;
+use std::time::Duration;
+
 use gallivant_core::{Code, Error, Result};
 
-use crate::handle::{Out, borrow};
+use crate::handle::{Out, borrow, null_pointer};
 
 // C: /* In an options struct: whatever the library's own default is. */
 // C: #define GALLIVANT_DEFAULT UINT64_MAX
@@ -15,6 +18,14 @@ pub(crate) const DEFAULT: u64 = u64::MAX;
 /// A number of options; none for the library's own default.
 pub(crate) fn unless_default(number: u64) -> Option<u64> {
     (number != DEFAULT).then_some(number)
+}
+
+// C: /* In the place of a timeout: wait without end. */
+// C: #define GALLIVANT_FOREVER UINT64_MAX
+
+/// A timeout; none for a wait without end.
+pub(crate) fn timeout(timeout_ms: u64) -> Option<Duration> {
+    (timeout_ms != u64::MAX).then(|| Duration::from_millis(timeout_ms))
 }
 
 /// A struct larger than this does not come from a later release but from memory that was never initialised.
@@ -119,16 +130,75 @@ impl<T: Sized> OutSized<T> {
     }
 }
 
-/// Checks the size of one element of an array of the caller's, as that program knows it.
-///
-/// # Errors
-/// As [`input`].
-pub(crate) fn check_element<T>(size: usize, argument: &'static str) -> Result<()> {
-    check_size::<T>(size, argument)?;
-    if size.is_multiple_of(align_of::<T>()) {
-        return Ok(());
+/// An array of the caller whose elements begin with their size, as that program knows it.
+#[derive(Debug)]
+pub(crate) struct Elements<T> {
+    first: *mut u8,
+    element_size: usize,
+    capacity: usize,
+    element: PhantomData<T>,
+}
+
+impl<T: Sized> Elements<T> {
+    /// No array at all.
+    pub(crate) fn none() -> Self {
+        Elements { first: std::ptr::null_mut(), element_size: 0, capacity: 0, element: PhantomData }
     }
-    Err(wrong_size(argument, size, size_of::<T>(), "in an array breaks the alignment of the next"))
+
+    /// Checks the array; without a capacity it may be null. `names` are those of the three members, in their order.
+    ///
+    /// # Errors
+    /// `GALLIVANT_INPUT` with reason `null-pointer` or `length`, or as [`input`].
+    ///
+    /// # Safety
+    /// `first` is null or points to `capacity` elements of `element_size` bytes that may be written to for as long as this
+    /// lives.
+    pub(crate) unsafe fn new(
+        first: *mut T,
+        element_size: usize,
+        capacity: usize,
+        names: [&'static str; 3],
+    ) -> Result<Self> {
+        check_size::<T>(element_size, names[1])?;
+        if !element_size.is_multiple_of(align_of::<T>()) {
+            let what = "in an array breaks the alignment of the next";
+            return Err(wrong_size(names[1], element_size, size_of::<T>(), what));
+        }
+        if first.is_null() && capacity > 0 {
+            return Err(null_pointer(names[0]));
+        }
+        if capacity.checked_mul(element_size).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            return Err(too_long(names[2], capacity));
+        }
+        Ok(Elements { first: first.cast(), element_size, capacity, element: PhantomData })
+    }
+
+    /// How many elements there is room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Writes an element where there is room for it; whether there was. Members of a later release become zero.
+    pub(crate) fn set(&mut self, index: usize, value: T) -> bool {
+        if index >= self.capacity {
+            return false;
+        }
+        let known = size_of::<T>();
+        // SAFETY: there is room for `capacity` elements of `element_size` bytes, which is at least `known` and keeps the
+        // alignment.
+        unsafe {
+            let place = self.first.add(index * self.element_size);
+            place.add(known).write_bytes(0, self.element_size - known);
+            place.cast::<T>().write(value.with_size(self.element_size));
+        }
+        true
+    }
+}
+
+/// The error of a length that nothing has.
+pub(crate) fn too_long(argument: &'static str, length: usize) -> Error {
+    let message = format!("nothing is that long, argument=`{argument}` length=`{length}`");
+    Error::new(Code::Input, message).with_reason("length")
 }
 
 fn check_size<T>(size: usize, argument: &'static str) -> Result<()> {

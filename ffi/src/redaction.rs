@@ -17,7 +17,7 @@ use crate::view::gallivant_str;
 /// Threads: any number at once. Free it with `gallivant_redactor_free`.
 #[derive(Debug)]
 pub struct gallivant_redactor {
-    redactor: Redactor,
+    pub(crate) redactor: Redactor,
 }
 
 impl Handle for gallivant_redactor {}

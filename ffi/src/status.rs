@@ -18,7 +18,7 @@ pub const GALLIVANT_INPUT: i32 = 1;
 pub const GALLIVANT_INTERNAL: i32 = 2;
 /// One handle was used by two calls at once although its rule forbids it.
 pub const GALLIVANT_HANDLE_BUSY: i32 = 3;
-/// The caller's own signal ended a wait: `gallivant_harness_state_watch_wake`.
+/// The caller's own signal ended a wait: `gallivant_harness_state_watch_wake`, `gallivant_replay_wake`.
 pub const GALLIVANT_CANCELLED: i32 = 4;
 /// An observation said unknown, which only readers may derive.
 pub const GALLIVANT_HARNESS_STATE_UNKNOWN_STATE: i32 = 100;

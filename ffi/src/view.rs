@@ -6,6 +6,7 @@ use gallivant_core::{Code, Error, Result};
 
 use crate::barrier::answer;
 use crate::handle::{self, null_pointer};
+use crate::options::too_long;
 
 /// A string as pointer and length, in bytes of UTF-8.
 ///
@@ -180,6 +181,34 @@ impl Room {
     /// `capacity` bytes may be written at `place` for as long as this lives; without any it may be null.
     pub(crate) unsafe fn new(place: *mut c_char, capacity: usize) -> Self {
         Room { place, capacity, needed: 0 }
+    }
+
+    /// Room that the caller gives for texts; without a capacity it may be null.
+    ///
+    /// # Errors
+    /// `GALLIVANT_INPUT` with reason `null-pointer` or `length`.
+    ///
+    /// # Safety
+    /// As [`Room::new`].
+    pub(crate) unsafe fn given(
+        place: *mut c_char,
+        place_name: &'static str,
+        capacity: usize,
+        capacity_name: &'static str,
+    ) -> Result<Self> {
+        if place.is_null() && capacity > 0 {
+            return Err(null_pointer(place_name));
+        }
+        if isize::try_from(capacity).is_err() {
+            return Err(too_long(capacity_name, capacity));
+        }
+        // SAFETY: by this function's contract.
+        Ok(unsafe { Room::new(place, capacity) })
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// How many bytes everything took that was to be held so far, each text with its zero byte.

@@ -10,6 +10,7 @@ use gallivant_core::harness_state::{
     Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
 };
 use gallivant_core::idempotency::{How, ViewState};
+use gallivant_core::journal::{GapReason, How as Placed};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Kind};
 
@@ -122,6 +123,27 @@ fn every_word_of_a_create_has_its_constant() {
     check("HOW", &hows.map(How::word), c::gallivant_how_name);
     let states = [ViewState::Reserved, ViewState::Marked, ViewState::Finished].map(ViewState::word);
     check("CLAIM_STATE", &states, c::gallivant_claim_state_name);
+}
+
+#[test]
+fn every_word_of_a_journal_has_its_constant() {
+    let words: Vec<_> = GapReason::ALL.iter().map(|value| value.word()).collect();
+    check("GAP_REASON", &words, c::gallivant_gap_reason_name);
+    let words: Vec<_> = Placed::ALL.iter().map(|value| value.word()).collect();
+    check("PLACED", &words, c::gallivant_placed_name);
+    check("ROW", &["line", "gap"], c::gallivant_row_name);
+    check("FRAME", &["line", "gap", "heartbeat"], c::gallivant_frame_name);
+}
+
+#[test]
+fn a_window_has_as_many_rows_as_the_header_says() {
+    let rows = constants()["GALLIVANT_LOG_ROWS_CAPACITY"];
+    assert_eq!(usize::try_from(rows).expect("positive"), gallivant_core::journal::MAX_ROWS);
+    let texts = constants()["GALLIVANT_LOG_TEXTS_CAPACITY"];
+    // Each row is counted with more than its id and two zero bytes take, and two cursors come besides.
+    let longest_id = "byte:".len() + u64::MAX.to_string().len() + 1;
+    let most = gallivant_core::journal::MAX_DATA_BYTES + 2 * longest_id as u64;
+    assert!(u64::try_from(texts).expect("positive") >= most);
 }
 
 #[test]

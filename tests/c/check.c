@@ -218,6 +218,53 @@ void free_begun(gallivant_idempotency_begun begun)
     gallivant_idempotency_unknown_claim_free(begun.unknown);
 }
 
+gallivant_journal *journal_in(const char *directory, const gallivant_host *host)
+{
+    gallivant_journal_owner owner = GALLIVANT_JOURNAL_OWNER_INIT;
+    gallivant_str secrets[] = { VIEW("hunter2!") };
+    gallivant_redactor *redactor = NULL;
+    gallivant_journal *journal = NULL;
+    owner.task_id = VIEW("t-1");
+    owner.run_id = VIEW("run-1");
+    owner.provider = VIEW("prov");
+    owner.provider_job_id = VIEW("job-1");
+    CHECK_OK(gallivant_redactor_new(secrets, 1, &redactor, &error));
+    CHECK_OK(gallivant_journal_open(TEXT(directory), &owner, redactor, host, &journal, &error));
+    gallivant_redactor_free(redactor);
+    return journal;
+}
+
+void lines_said(const char *directory, unsigned first, unsigned count)
+{
+    char *page = malloc(96 * (size_t)count + 3);
+    size_t length = 0;
+    gallivant_journal *journal = journal_in(directory, NULL);
+    gallivant_projection *projection = NULL;
+    if (page == NULL)
+        abort();
+    for (unsigned at = first; at < first + count; at++)
+        length += (size_t)sprintf(page + length,
+                                  "%c{\"id\":\"e%u\",\"provenance\":\"provider\",\"type\":\"output\",\"data\":\"text %u\"}",
+                                  at == first ? '[' : ',', at, at);
+    length += (size_t)sprintf(page + length, "]");
+    CHECK_OK(gallivant_journal_append(journal, page, length, NULL, 0, NULL, &error));
+    CHECK_OK(gallivant_projection_open(TEXT(directory), NULL, &projection, &error));
+    CHECK_OK(gallivant_projection_catch_up(projection, NULL, &error));
+    gallivant_projection_free(projection);
+    gallivant_journal_free(journal);
+    free(page);
+}
+
+uint64_t trimmed(const char *directory, uint64_t keep_bytes)
+{
+    gallivant_projected projected = GALLIVANT_PROJECTED_INIT;
+    gallivant_projection *projection = NULL;
+    CHECK_OK(gallivant_projection_open(TEXT(directory), NULL, &projection, &error));
+    CHECK_OK(gallivant_projection_trim(projection, keep_bytes, &projected, &error));
+    gallivant_projection_free(projection);
+    return projected.first;
+}
+
 void end_child(int right)
 {
     /* By another program, because what a child keeps of its parent's stores, and must not free, is no loss. */
@@ -254,6 +301,11 @@ int main(void)
     suite_idempotency_handles();
     suite_testing();
     suite_redaction();
+    suite_journal();
+    suite_journal_looks();
+    suite_log_reader();
+    suite_replay();
+    suite_replay_waiting();
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;

@@ -107,6 +107,15 @@ void completed(gallivant_idempotency_begun begun, const char *resource);
 /* Frees whichever handle is there. */
 void free_begun(gallivant_idempotency_begun begun);
 
+/* The journal of `run-1` in a run's directory, with the real machine where `host` is NULL. */
+gallivant_journal *journal_in(const char *directory, const gallivant_host *host);
+
+/* Appends so many events from this number on, `e<number>` with the text `text <number>`, and projects them. */
+void lines_said(const char *directory, unsigned first, unsigned count);
+
+/* Drops old lines down to so many bytes; the first number that is left. */
+uint64_t trimmed(const char *directory, uint64_t keep_bytes);
+
 /* Ends a forked child, with status 0 where it found everything right. */
 void end_child(int right);
 
@@ -129,5 +138,10 @@ void suite_idempotency_waiting(void);
 void suite_idempotency_handles(void);
 void suite_testing(void);
 void suite_redaction(void);
+void suite_journal(void);
+void suite_journal_looks(void);
+void suite_log_reader(void);
+void suite_replay(void);
+void suite_replay_waiting(void);
 
 #endif

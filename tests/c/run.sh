@@ -26,7 +26,8 @@ system_libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
 suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c/writer.c tests/c/reader.c
     tests/c/fleet.c tests/c/watch.c tests/c/extension.c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c
-    tests/c/redaction.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c)
+    tests/c/redaction.c tests/c/journal.c tests/c/journal_looks.c tests/c/log_reader.c tests/c/replay.c
+    tests/c/replay_waiting.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
 claims=(tests/adapters/c/claims.c tests/adapters/c/claims_answers.c tests/adapters/c/json.c)
@@ -98,6 +99,7 @@ programs() {
         link "$kind" "${c[@]}" "${suite[@]}" -o "$out/suite-$kind"
         link "$kind" "${cpp[@]}" tests/c/cplusplus.cpp -o "$out/cplusplus-$kind"
         link "$kind" "${c[@]}" examples/c-status-bar/status_bar.c -o "$out/status-bar-$kind"
+        link "$kind" "${c[@]}" examples/c-run-tail/run_tail.c -o "$out/run-tail-$kind"
         link "$kind" "${c[@]}" "${adapter[@]}" -o "$out/adapter-$kind"
         link "$kind" "${c[@]}" "${claims[@]}" -o "$out/claims-$kind"
         link "$kind" "${c[@]}" tests/c/other_sqlite.c -o "$out/other-sqlite-$kind"
@@ -108,6 +110,26 @@ programs() {
         done
     done
     "${c[@]}" "${json_test[@]}" -o "$out/json-test"
+}
+
+# The lines of a run by both programs that show them; and one that is written while they are followed.
+run_tail() {
+    local kind=$1 run status=0
+    shift
+    run=$(mktemp -d "$out/agent/XXXXXX")
+    "$@" "$out/journal-$kind" "$run"
+    diff <(printf '%s\n' 'the key is [redacted]' '{"usd":0.1}' '[gap]') <("$@" "$out/run-tail-$kind" --once "$run")
+    diff <(printf '%s\n' '[gap]') <("$@" "$out/run-tail-$kind" --once -n 1 "$run")
+    diff <(printf 'id: 3\nevent: gap\ndata: {"id":"3","kind":"gap"}\n\n') <("$@" "$out/sse-$kind" "$run" 2)
+    "$@" "$out/run-tail-$kind" "$run" >"$run.followed" &
+    local follower=$!
+    timeout 120 sh -c "until grep -q gap '$run.followed'; do sleep 0.05; done" || status=1
+    "$@" "$out/journal-$kind" "$run" '[{"id":"e-4","provenance":"local","type":"output","data":"two\nlines"}]'
+    timeout 120 sh -c "until grep -q lines '$run.followed'; do sleep 0.05; done" || status=1
+    kill "$follower"
+    wait "$follower" 2>/dev/null || true
+    diff <(printf '%s\n' 'the key is [redacted]' '{"usd":0.1}' '[gap]' two lines) "$run.followed"
+    return "$status"
 }
 
 # Runs every program, with a prefix such as valgrind; the snippets and the example end with 0 on a seat of their own.
@@ -124,6 +146,7 @@ run_programs() {
         seat=$(mktemp -d "$out/agent/XXXXXX")
         count "C++17, $kind" "$@" "$out/cplusplus-$kind" "$seat"
         check "status bar, $kind" timeout 300 "$@" "$out/status-bar-$kind" --once "$seat" "$seat/nobody"
+        check "run tail, $kind" run_tail "$kind" "$@"
         for snippet in tests/c/snippets/*.c; do
             name=$(basename "$snippet" .c)
             seat=$(mktemp -d "$out/agent/XXXXXX")
@@ -239,6 +262,7 @@ asan)
     mv "$out/json-test-asan" "$out/json-test"
     sanitized cpp cplusplus tests/c/cplusplus.cpp
     sanitized c status-bar examples/c-status-bar/status_bar.c
+    sanitized c run-tail examples/c-run-tail/run_tail.c
     for snippet in tests/c/snippets/*.c; do sanitized c "$(basename "$snippet" .c)" "$snippet"; done
     kinds=(asan)
     run_programs

@@ -206,6 +206,20 @@ fn ex_jrn_69_a_frame_has_an_id_an_event_and_one_line_of_data() {
         data: r#"{"id":"1","kind":"line","text":"two\nlines"}"#.to_owned(),
     };
     assert_eq!(frame, expected);
+    let row = Row { id: Some("1".to_owned()), content: RowContent::Line("two\nlines".to_owned()) };
+    assert_eq!(Row::from_json(&frame.data), Some(row));
+    for gap in [r#"{"id":null,"kind":"gap","reason":"retained"}"#, r#"{"id":"4","kind":"gap"}"#] {
+        assert_eq!(Row::from_json(gap).map(|row| row.to_json()).as_deref(), Some(gap));
+    }
+    for other in [
+        "",
+        "{}",
+        r#"{"id":"1","kind":"line"}"#,
+        r#"{"id":1,"kind":"gap"}"#,
+        r#"{"id":"1","kind":"gap","reason":"x"}"#,
+    ] {
+        assert_eq!(Row::from_json(other), None, "{other}");
+    }
 }
 
 #[test]
@@ -270,6 +284,32 @@ fn ex_jrn_72_a_hundred_readers_at_their_own_pace_lose_nothing_and_see_nothing_tw
         seen.extend(frames(replay).into_iter().filter_map(|frame| frame.id));
         assert_eq!(*seen, strings(1, 320));
     }
+}
+
+#[test]
+fn ex_jrn_72_a_frame_that_is_given_back_is_the_next_one_again() {
+    let machine = lines(3);
+    let mut replay = replay(&machine, Some("made-up"));
+    for resume in ["made-up", "made-up", "1", "2", "3"] {
+        let before = (replay.pending_bytes(), replay.resume_point().map(str::to_owned));
+        let Some(frame) = replay.poll().expect("polled") else { break };
+        replay.give_back(frame.clone());
+        // The first look reads ahead.
+        if before.0 > 0 {
+            assert_eq!(replay.pending_bytes(), before.0);
+        }
+        assert_eq!((replay.resume_point(), before.1.as_deref()), (Some(resume), Some(resume)));
+        assert_eq!(replay.poll().expect("polled"), Some(frame));
+    }
+    assert_eq!((replay.resume_point(), replay.pending_bytes()), (Some("3"), 0));
+    // A wake ends the wait of a consumer that gives back for ever.
+    say(&machine, 4, &numbered(4, 4));
+    let mut replay = self::replay(&machine, Some("3"));
+    let frame = replay.poll().expect("polled").expect("a row");
+    replay.give_back(frame);
+    replay.waker().wake();
+    assert_eq!(replay.next(None).expect_err("woken").code(), Code::Cancelled);
+    assert_eq!(replay.next(None).expect("pulled").expect("a row").id.as_deref(), Some("4"));
 }
 
 #[test]

@@ -13,9 +13,7 @@ use super::error::io_error;
 use super::event::GapReason;
 use super::index::LOG_META;
 use super::legacy;
-use super::tail::{
-    Log, LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, ROW_BYTES, Row, RowContent, issued,
-};
+use super::tail::{Log, LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, ROW_BYTES, Row, issued};
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -23,6 +21,8 @@ use crate::storage::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker};
 
 /// After so long without a frame there is a heartbeat (EX-JRN-70).
 pub const HEARTBEAT: Duration = Duration::from_millis(20_000);
+/// The event of a heartbeat's frame.
+pub(super) const HEARTBEAT_EVENT: &str = "heartbeat";
 /// The most bytes of frames that wait for the consumer (EX-JRN-70).
 pub const MAX_PENDING_BYTES: u64 = 327_680;
 /// How often it looks where the system does not notify.
@@ -45,11 +45,13 @@ pub struct Frame {
 
 impl Frame {
     fn of(row: &Row) -> Self {
-        let event = match row.content {
-            RowContent::Line(_) => "line",
-            RowContent::Gap(_) => "gap",
-        };
-        Frame { id: row.id.clone(), event, data: row.to_json() }
+        Frame { id: row.id.clone(), event: row.content.kind(), data: row.to_json() }
+    }
+
+    /// Whether it only says that the replay goes on.
+    #[must_use]
+    pub fn is_heartbeat(&self) -> bool {
+        self.event == HEARTBEAT_EVENT
     }
 
     fn bytes(&self) -> u64 {
@@ -69,6 +71,7 @@ enum Place {
 }
 
 /// The rows of one run, pulled one at a time. One thread at a time uses it; dropping it closes everything that it opened.
+/// In a forked child it is dead: dropping it there is harmless, and pulling answers the input error with reason `forked`.
 #[derive(Debug)]
 pub struct Replay {
     reader: LogReader,
@@ -79,6 +82,8 @@ pub struct Replay {
     place: Place,
     /// The id that stands for what the consumer has.
     resume: Option<String>,
+    /// What it was before the last row was handed out.
+    resume_before: Option<String>,
     pending: VecDeque<Frame>,
     pending_bytes: u64,
     /// Whether there may be something that was not read.
@@ -123,6 +128,7 @@ impl Replay {
             notifier,
             polls: watched.is_err(),
             place: Place::Unresolved(last_event_id.clone()),
+            resume_before: last_event_id.clone(),
             resume: last_event_id,
             pending: VecDeque::new(),
             pending_bytes: 0,
@@ -136,9 +142,10 @@ impl Replay {
     /// over.
     ///
     /// # Errors
-    /// `GALLIVANT_CANCELLED` after [`ReplayWaker::wake`], and when the clock's own signal ended the wait; as
-    /// [`LogReader::tail`]. No row is lost by an error.
+    /// `GALLIVANT_CANCELLED` after [`ReplayWaker::wake`], and when the clock's own signal ended the wait;
+    /// `EXECUTION_INPUT` with reason `forked`; as [`LogReader::tail`]. No row is lost by an error.
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Frame>> {
+        self.refuse_after_fork()?;
         let deadline = timeout.map(|timeout| self.clock.awake().saturating_add(timeout));
         loop {
             if self.notifier.was_woken() || self.clock.is_cancelled() {
@@ -164,6 +171,7 @@ impl Replay {
     /// # Errors
     /// As [`Replay::next`], but for the cancellation.
     pub fn poll(&mut self) -> Result<Option<Frame>> {
+        self.refuse_after_fork()?;
         if self.pending.is_empty() {
             self.notice()?;
             self.read_ahead()?;
@@ -173,12 +181,12 @@ impl Replay {
             Some(frame) => {
                 self.pending_bytes -= frame.bytes();
                 if frame.id.is_some() {
-                    self.resume.clone_from(&frame.id);
+                    self.resume_before = std::mem::replace(&mut self.resume, frame.id.clone());
                 }
                 frame
             }
             None if now.saturating_sub(self.last_frame) >= HEARTBEAT => {
-                Frame { id: None, event: "heartbeat", data: String::new() }
+                Frame { id: None, event: HEARTBEAT_EVENT, data: String::new() }
             }
             None => {
                 let alarm = Alarm { awake: Some(self.next_look(now)), wall: None };
@@ -190,6 +198,16 @@ impl Replay {
         };
         self.last_frame = now;
         Ok(Some(frame))
+    }
+
+    /// Takes back the frame that was handed out last, for a consumer that found no place for it: it is the next one again,
+    /// and the resume point is the one before it.
+    pub fn give_back(&mut self, frame: Frame) {
+        if frame.id.is_some() && frame.id == self.resume {
+            self.resume.clone_from(&self.resume_before);
+        }
+        self.pending_bytes += frame.bytes();
+        self.pending.push_front(frame);
     }
 
     /// Reads rows ahead as far as there is room for them, without handing one out.
@@ -213,6 +231,14 @@ impl Replay {
         self.pending_bytes
     }
 
+    /// Whether there may be rows that were not read yet: it is new, or there was no room for more when it read last. Then
+    /// the next [`Replay::poll`] after the last frame that waits reads a page of them. Otherwise it makes a few system
+    /// calls, unless it is told of a change. For event loops, which have long reads done elsewhere.
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
+        self.unread
+    }
+
     /// The id to open with the next time: that of the last row that was handed out, and the one that this was opened with
     /// before the first (EX-JRN-86).
     #[must_use]
@@ -221,7 +247,8 @@ impl Replay {
     }
 
     /// Becomes readable when [`Replay::poll`] should be called: a change, a heartbeat that is due, a wake. Call `poll` once
-    /// before the first wait. None where there is no such descriptor; there only [`Replay::next`] waits.
+    /// before the first wait, and until it answers none before each further one. None where there is no such descriptor,
+    /// where only [`Replay::next`] waits, and in a forked child.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.notifier.descriptor()
@@ -235,6 +262,14 @@ impl Replay {
 
     /// Closes every descriptor and forgets what waits, as dropping does.
     pub fn close(self) {}
+
+    fn refuse_after_fork(&self) -> Result<()> {
+        if self.notifier.is_forked() {
+            let message = "the replay was opened before a fork and belongs to the parent";
+            return Err(Error::new(Code::ExecutionInput, message).with_reason("forked"));
+        }
+        Ok(())
+    }
 
     fn next_look(&self, now: Duration) -> Duration {
         let heartbeat = (self.last_frame + HEARTBEAT).saturating_sub(now);

@@ -3,15 +3,15 @@
 use std::ffi::c_char;
 
 use gallivant_core::harness_state::{Fleet, FleetOptions, LeftOut};
-use gallivant_core::{Code, Error, Host, Result};
+use gallivant_core::{Host, Result};
 
 use super::options::{self, gallivant_harness_state_options};
 use super::probe::{self, gallivant_harness_state_probe};
 use super::record::{self, gallivant_harness_state_derived};
 use crate::barrier::{answer, call};
 use crate::error::gallivant_error;
-use crate::handle::{self, Handle, Out, borrow, give, null_pointer};
-use crate::options::{self as sizes, DEFAULT, OutSized, sized};
+use crate::handle::{self, Handle, Out, borrow, give};
+use crate::options::{self as sizes, DEFAULT, Elements, OutSized, sized};
 use crate::view::{Room, gallivant_optional_u64, gallivant_str};
 
 /// Every record below a directory, read again and again. What stands unchanged is asked for by `stat` alone.
@@ -256,9 +256,7 @@ pub(super) fn left_out(left_out: &LeftOut, room: &mut Room) -> gallivant_harness
 
 /// A buffer of the caller that is being filled.
 struct Filling {
-    seats: *mut u8,
-    seat_size: usize,
-    capacity: usize,
+    seats: Elements<gallivant_harness_state_seat>,
     filled: usize,
     /// Whether every seat so far has found its place.
     fits: bool,
@@ -277,38 +275,19 @@ impl Filling {
         if pointer.is_null() {
             // SAFETY: no byte of it may be written.
             let texts = unsafe { Room::new(std::ptr::null_mut(), 0) };
-            let seats = std::ptr::null_mut();
-            return Ok(Filling { seats, seat_size: 0, capacity: 0, filled: 0, fits: true, texts });
+            return Ok(Filling { seats: Elements::none(), filled: 0, fits: true, texts });
         }
-        // SAFETY: the same contract.
-        let given = unsafe { sizes::input(pointer, "buffer") }?;
-        sizes::check_element::<gallivant_harness_state_seat>(given.seat_size, "seat_size")?;
-        if given.seats.is_null() && given.capacity > 0 {
-            return Err(null_pointer("seats"));
+        // SAFETY: by this function's contract.
+        unsafe {
+            let given = sizes::input(pointer, "buffer")?;
+            let names = ["seats", "seat_size", "capacity"];
+            Ok(Filling {
+                seats: Elements::new(given.seats, given.seat_size, given.capacity, names)?,
+                filled: 0,
+                fits: true,
+                texts: Room::given(given.texts, "texts", given.texts_capacity, "texts_capacity")?,
+            })
         }
-        if given.texts.is_null() && given.texts_capacity > 0 {
-            return Err(null_pointer("texts"));
-        }
-        let is_possible = |count: usize, size: usize| {
-            count.checked_mul(size).is_some_and(|bytes| isize::try_from(bytes).is_ok())
-        };
-        for (argument, count, size) in
-            [("capacity", given.capacity, given.seat_size), ("texts_capacity", given.texts_capacity, 1)]
-        {
-            if !is_possible(count, size) {
-                let message = format!("nothing is that long, argument=`{argument}` length=`{count}`");
-                return Err(Error::new(Code::Input, message).with_reason("length"));
-            }
-        }
-        Ok(Filling {
-            seats: given.seats.cast(),
-            seat_size: given.seat_size,
-            capacity: given.capacity,
-            filled: 0,
-            fits: true,
-            // SAFETY: by this function's contract.
-            texts: unsafe { Room::new(given.texts, given.texts_capacity) },
-        })
     }
 
     /// Adds a seat with these texts, the path first, if there is room for all of it and everything before has found its
@@ -319,18 +298,10 @@ impl Filling {
         derived: impl FnOnce([gallivant_str; 4]) -> gallivant_harness_state_derived,
     ) {
         let held = self.texts.hold(texts);
-        self.fits &= held.is_some() && self.filled < self.capacity;
+        self.fits &= held.is_some() && self.filled < self.seats.capacity();
         let (true, Some([path, reason, exit, harness, incarnation])) = (self.fits, held) else { return };
         let derived = derived([reason, exit, harness, incarnation]);
-        let seat = gallivant_harness_state_seat { struct_size: self.seat_size, path, derived };
-        let known = size_of::<gallivant_harness_state_seat>();
-        // SAFETY: there is room for `capacity` seats of `seat_size` bytes, which is at least `known` and keeps the
-        // alignment.
-        unsafe {
-            let place = self.seats.add(self.filled * self.seat_size);
-            place.add(known).write_bytes(0, self.seat_size - known);
-            place.cast::<gallivant_harness_state_seat>().write(seat);
-        }
-        self.filled += 1;
+        let seat = gallivant_harness_state_seat { struct_size: 0, path, derived };
+        self.filled += usize::from(self.seats.set(self.filled, seat));
     }
 }

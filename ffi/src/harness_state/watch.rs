@@ -22,12 +22,6 @@ use crate::handle::{self, Exclusive, Handle, Out, borrow, give};
 use crate::options::{self as sizes, DEFAULT, OutSized, sized};
 use crate::view::{Fixed, Room, gallivant_str};
 
-// C: /* In the place of a timeout: wait without end. */
-// C: #define GALLIVANT_FOREVER UINT64_MAX
-
-/// In the place of a timeout: wait without end.
-const FOREVER: u64 = u64::MAX;
-
 /// The system notifies; nothing is looked at while nothing changes.
 pub const GALLIVANT_NOTICING_NOTIFIED: i32 = 1;
 /// By looking at an interval, because the platform or a file system does not notify.
@@ -177,7 +171,7 @@ pub unsafe extern "C" fn gallivant_harness_state_watch_next(
     // SAFETY: by the conventions.
     unsafe {
         call(error, || {
-            let timeout = (timeout_ms != FOREVER).then(|| Duration::from_millis(timeout_ms));
+            let timeout = sizes::timeout(timeout_ms);
             tell(watch, change, |watch| watch.next(timeout))
         })
     }
