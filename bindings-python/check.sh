@@ -25,6 +25,7 @@ mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$here/python
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$here/tests/typed/program.py"
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/adapter.py"
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/claims.py"
+MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/journal.py"
 
 step 'middleware and replays: under uvicorn with Starlette'
 python3 -m venv "$work/served"
