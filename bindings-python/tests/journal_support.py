@@ -89,7 +89,7 @@ def descriptors():
     found = []
     for name in os.listdir("/proc/self/fd"):
         try:
-            found.append(os.readlink(f"/proc/self/fd/{name}").split("[")[-1])
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
         except OSError:
             continue
     return sorted(found)

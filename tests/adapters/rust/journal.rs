@@ -6,8 +6,8 @@ use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
 use gallivant_core::journal::{
-    Event, Frame, Journal, LogReader, Owner, Position, Projected, Projection, Replay, Row, RowContent, Window,
-    check, read_run_result, retention_candidates,
+    Event, Frame, Journal, LogReader, Owner, Position, Projected, Projection, Replay, Row, RowContent,
+    Window, check, read_run_result, retention_candidates,
 };
 use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use gallivant_core::testing::{TestHost, TestHostOptions};
@@ -49,8 +49,11 @@ impl Adapter {
             "open" => self.open(request),
             "append" => {
                 let appended = self.journal()?.append(&Event::page_from_json(text(request, "page"))?)?;
-                let placed: Vec<_> =
-                    appended.placed.iter().map(|placed| json!([placed.sequence, placed.how.word()])).collect();
+                let placed: Vec<_> = appended
+                    .placed
+                    .iter()
+                    .map(|placed| json!([placed.sequence, placed.how.word()]))
+                    .collect();
                 Ok(json!({"placed": placed, "end": position(appended.end)}))
             }
             "recover" => {
