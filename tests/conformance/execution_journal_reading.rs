@@ -206,6 +206,20 @@ fn ex_jrn_69_a_frame_has_an_id_an_event_and_one_line_of_data() {
         data: r#"{"id":"1","kind":"line","text":"two\nlines"}"#.to_owned(),
     };
     assert_eq!(frame, expected);
+    let row = Row { id: Some("1".to_owned()), content: RowContent::Line("two\nlines".to_owned()) };
+    assert_eq!(Row::from_json(&frame.data), Some(row));
+    for gap in [r#"{"id":null,"kind":"gap","reason":"retained"}"#, r#"{"id":"4","kind":"gap"}"#] {
+        assert_eq!(Row::from_json(gap).map(|row| row.to_json()).as_deref(), Some(gap));
+    }
+    for other in [
+        "",
+        "{}",
+        r#"{"id":"1","kind":"line"}"#,
+        r#"{"id":1,"kind":"gap"}"#,
+        r#"{"id":"1","kind":"gap","reason":"x"}"#,
+    ] {
+        assert_eq!(Row::from_json(other), None, "{other}");
+    }
 }
 
 #[test]

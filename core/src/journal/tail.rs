@@ -18,6 +18,7 @@ use super::legacy;
 use super::writer::opening;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::json::Value;
 use crate::json::canonical::write_string;
 use crate::storage::{DataAccess, DataFile, Directory};
 
@@ -100,6 +101,25 @@ impl Row {
         }
         out.push('}');
         out
+    }
+
+    /// The row that [`Row::to_json`] has written, as a frame carries it; none for any other text.
+    #[must_use]
+    pub fn from_json(text: &str) -> Option<Row> {
+        let value = Value::parse(text).ok()?;
+        let id = match value.get("id")? {
+            Value::Null => None,
+            id => Some(id.as_str()?.to_owned()),
+        };
+        let content = match value.get("kind")?.as_str()? {
+            "line" => RowContent::Line(value.get("text")?.as_str()?.to_owned()),
+            "gap" => RowContent::Gap(match value.get("reason") {
+                Some(reason) => Some(GapReason::from_word(reason.as_str()?)?),
+                None => None,
+            }),
+            _ => return None,
+        };
+        Some(Row { id, content })
     }
 }
 
