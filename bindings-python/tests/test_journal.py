@@ -140,7 +140,7 @@ class Appending(RunCase):
             again = journal.append(iter(page))
             self.assertEqual({one.how for one in again.placed}, {words.PLACED_KNOWN})
             self.assertEqual((again.end, journal.append([])), (first.end, module.Appended(placed=[], end=first.end)))
-            self.assertEqual((journal.owner, journal.path), (OWNER, self.run_directory))
+            self.assertEqual((journal.owner, journal.directory), (OWNER, self.run_directory))
         dictionaries = [{"id": "c", "provenance": "local", "type": "t", "data": [2**70]}, {"id": "b", "provenance": "local", "type": "t"}]
         self.assertEqual([one.how for one in self.journal().append(dictionaries).placed], ["recorded", "known"])
         self.assertEqual(self.records()[2]["data"], [2**70])
@@ -253,7 +253,7 @@ class Lines(RunCase):
             projected = lines.catch_up()
             self.assertEqual((projected.first, projected.next), (1, 1002))
             self.assertEqual(projected.bytes, os.stat(self.path("job.log")).st_size)
-            self.assertEqual((lines.catch_up(), lines.path), (projected, self.run_directory))
+            self.assertEqual((lines.catch_up(), lines.directory), (projected, self.run_directory))
         reader = self.reader()
         tail = reader.tail()
         self.assertEqual((len(tail.rows), tail.before, tail.after), (400, "602", "1001"))
@@ -264,7 +264,7 @@ class Lines(RunCase):
         self.assertEqual([row.text for row in reader.lines(limit=2).rows], ["line 1", "line 2"])
         after = reader.lines("399", 10_000)
         self.assertEqual((after.rows[0].id, len(after.rows), after.after), ("400", 400, "799"))
-        self.assertEqual((reader.lines("1001").rows, reader.path), ((), self.run_directory))
+        self.assertEqual((reader.lines("1001").rows, reader.directory), ((), self.run_directory))
         for wrong in (lambda: reader.history("1002"), lambda: reader.lines("x")):
             with self.assertRaises(gallivant.ExecutionInputError):
                 wrong()
@@ -372,7 +372,7 @@ class Module(unittest.TestCase):
 
     def test_the_docstring_of_the_module_runs(self):
         block = "".join(line[4:] for line in module.__doc__.splitlines(keepends=True) if line.startswith("    "))
-        self.assertIn("1 {", run_python("import os, sys, tempfile\nfrom gallivant.journal import *\n"
+        self.assertEqual("1 hello\n", run_python("import os, sys, tempfile\nfrom gallivant.journal import *\n"
             "from gallivant.redaction import Redactor\n"
             "directory, secrets, last_event_id = tempfile.mkdtemp(), ['s'], None\n" + block + "        break\n"))
 

@@ -39,7 +39,7 @@ class Writing(AioCase):
         async with await aio.Journal.open(self.run_directory, OWNER, Redactor()) as journal:
             self.assertEqual([one.how for one in (await journal.append(page)).placed], ["recorded"] * 2)
             self.assertEqual([one.how for one in (await journal.append(iter(page))).placed], ["known"] * 2)
-            self.assertEqual(((await journal.recover()).gap, journal.owner, journal.path), (False, OWNER, self.run_directory))
+            self.assertEqual(((await journal.recover()).gap, journal.owner, journal.directory), (False, OWNER, self.run_directory))
             self.assertIn("gallivant.aio.Journal", repr(journal))
         with self.assertRaises(gallivant.ExecutionInputError):
             await journal.recover()
@@ -95,7 +95,7 @@ class Frames(AioCase):
                     if len(seen) >= 2:
                         self.says(f"more {len(seen)}", first=len(seen) + 1)
                 self.assertEqual(offload.call_count, 1, "the first page, and nothing after it")
-                self.assertEqual((replay.resume_point, replay.path), ("5", self.run_directory))
+                self.assertEqual((replay.resume_point, replay.directory), ("5", self.run_directory))
                 self.assertIn("gallivant.aio.Replay", repr(replay))
         self.assertEqual(seen, ["one", "two", "more 2", "more 3", "more 4"])
         self.assertTrue(replay.closed)

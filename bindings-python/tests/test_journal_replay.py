@@ -12,7 +12,7 @@ import unittest
 
 import gallivant
 from gallivant import words
-from gallivant.journal import Frame, Replay
+from gallivant.journal import Frame, Replay, Row
 from gallivant.testing import TestHost
 
 from .journal_support import APPENDS, RunCase, descriptors, text_of
@@ -38,6 +38,7 @@ class Frames(ReplayCase):
         replay = self.replay()
         first = replay.next()
         self.assertEqual(first, Frame(id="1", event="line", data='{"id":"1","kind":"line","text":"one"}'))
+        self.assertEqual(first.row, Row(id="1", kind="line", text="one"))
         self.assertEqual(text_of(replay.next(0)), "two")
         self.assertIsNone(replay.next(0))
         self.assertIsNone(replay.poll())
@@ -46,7 +47,7 @@ class Frames(ReplayCase):
         self.assertGreaterEqual(stopwatch.seconds, 0.19)
         self.says("three", first=3)
         self.assertEqual(self.texts(replay, 1), ["three"])
-        self.assertEqual(replay.path, self.run_directory)
+        self.assertEqual(replay.directory, self.run_directory)
 
     def test_it_may_begin_before_there_is_a_log(self):
         replay = self.replay()
@@ -72,6 +73,7 @@ class Frames(ReplayCase):
                 gap, line = self.taken(self.replay(after), 2)
                 self.assertEqual((gap.id, gap.event), (None, "gap"))
                 self.assertEqual(json.loads(gap.data), {"id": None, "kind": "gap", "reason": words.GAP_RETAINED})
+                self.assertEqual(gap.row, Row(kind="gap", reason=words.GAP_RETAINED))
                 self.assertEqual(line.id, str(first))
 
     def test_ex_jrn_70_heartbeats_come_after_20_seconds_move_no_cursor_and_may_be_left_out(self):
@@ -85,6 +87,7 @@ class Frames(ReplayCase):
             host.advance_ms(1)
             heartbeat = replay.next(0)
             self.assertEqual(heartbeat, Frame(event="heartbeat", data="") if heartbeats else None)
+            self.assertIsNone(heartbeat and heartbeat.row)
             self.assertEqual(replay.resume_point, str(row))
             self.says("more", first=row + 1)
             self.assertEqual(self.texts(replay, 1), ["more"])

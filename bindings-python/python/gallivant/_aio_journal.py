@@ -64,9 +64,9 @@ class Journal:
         return self._journal.owner
 
     @property
-    def path(self) -> str:
-        """The path as it was given."""
-        return self._journal.path
+    def directory(self) -> str:
+        """The run's directory, as it was given."""
+        return self._journal.directory
 
     async def __aenter__(self) -> Journal:
         return self
@@ -80,7 +80,7 @@ class Journal:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"<gallivant.aio.Journal path={self.path!r}>"
+        return f"<gallivant.aio.Journal directory={self.directory!r}>"
 
 
 class Projection:
@@ -107,9 +107,9 @@ class Projection:
         await finish(self._projection.close)
 
     @property
-    def path(self) -> str:
-        """The path as it was given."""
-        return self._projection.path
+    def directory(self) -> str:
+        """The run's directory, as it was given."""
+        return self._projection.directory
 
     async def __aenter__(self) -> Projection:
         return self
@@ -123,7 +123,7 @@ class Projection:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"<gallivant.aio.Projection path={self.path!r}>"
+        return f"<gallivant.aio.Projection directory={self.directory!r}>"
 
 
 class LogReader:
@@ -154,9 +154,9 @@ class LogReader:
         self._reader.close()
 
     @property
-    def path(self) -> str:
-        """The path as it was given."""
-        return self._reader.path
+    def directory(self) -> str:
+        """The run's directory, as it was given."""
+        return self._reader.directory
 
     async def __aenter__(self) -> LogReader:
         return self
@@ -170,7 +170,7 @@ class LogReader:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<gallivant.aio.LogReader path={self.path!r}>"
+        return f"<gallivant.aio.LogReader directory={self.directory!r}>"
 
 
 class Replay:
@@ -264,9 +264,9 @@ class Replay:
         return self._replay.pending_bytes
 
     @property
-    def path(self) -> str:
-        """The path as it was given."""
-        return self._replay.path
+    def directory(self) -> str:
+        """The run's directory, as it was given."""
+        return self._replay.directory
 
     def _begin(self) -> int | None:
         descriptor = self._replay.descriptor

@@ -610,6 +610,11 @@ class Frame:
         """
         The row's id. Heartbeats and gaps without a number have none, and move no cursor.
         """
+    @property
+    def row(self, /) -> Row | None:
+        """
+        The row, as a window has it; None for a heartbeat.
+        """
     def to_sse(self, /) -> bytes:
         """
         The frame as one server-sent event with the empty line that ends it, for a response of `text/event-stream`. Any text
@@ -825,6 +830,11 @@ class Journal:
         """
         Closes every descriptor, once a call in another thread has done. Does nothing the second time.
         """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
     @staticmethod
     def open(directory: str | PathLike[str], owner: Owner, redactor: Redactor, *, host: TestHost | None = None) -> Journal:
         """
@@ -837,11 +847,6 @@ class Journal:
     def owner(self, /) -> Owner:
         """
         Whose journal it is.
-        """
-    @property
-    def path(self, /) -> str:
-        """
-        The path as it was given.
         """
     def recover(self, /) -> Recovered:
         """
@@ -902,6 +907,11 @@ class LogReader:
         """
         Closes the directory, once reads in other threads have done. Does nothing the second time.
         """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
     def history(self, /, before: str) -> Window:
         """
         The rows just before the one with this id, within the same limits. Raises as `tail`, and `ExecutionInputError` for an
@@ -918,11 +928,6 @@ class LogReader:
         Reads in a run's directory, which exists.
 
         Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
-        """
-    @property
-    def path(self, /) -> str:
-        """
-        The path as it was given.
         """
     def tail(self, /) -> Window:
         """
@@ -1267,17 +1272,17 @@ class Projection:
         """
         Closes every descriptor, once a call in another thread has done. Does nothing the second time.
         """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
     @staticmethod
     def open(directory: str | PathLike[str], *, host: TestHost | None = None) -> Projection:
         """
         The projection in a run's directory, which exists. Nothing is read or written.
 
         Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
-        """
-    @property
-    def path(self, /) -> str:
-        """
-        The path as it was given.
         """
     def trim(self, /, keep_bytes: SupportsIndex) -> Projected:
         """
@@ -1490,7 +1495,8 @@ class Replay:
 
         with Replay.open(directory, last_event_id) as replay:
             for frame in replay:
-                print(frame.id, frame.data)
+                if frame.row is not None:
+                    print(frame.row.id, frame.row.text)
 
     It has no thread, and one thread at a time uses it: whoever consumes pulls. What is read ahead is bounded by 327,680
     bytes, and nothing is read while that much waits, so that a slow consumer misses nothing and sees nothing twice. Closing
@@ -1522,6 +1528,11 @@ class Replay:
 
         Raises `ExecutionInputError` with reason `closed` or `forked`.
         """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
     def fileno(self, /) -> int:
         """
         The descriptor, so that a selector takes the replay itself. Raises as `descriptor`; `ExecutionInputError` with reason
@@ -1551,11 +1562,6 @@ class Replay:
         `heartbeats=False` leaves out the frames that come after 20 seconds without another.
 
         Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
-        """
-    @property
-    def path(self, /) -> str:
-        """
-        The path as it was given.
         """
     @property
     def pending_bytes(self, /) -> int:

@@ -2,11 +2,12 @@
 
     owner = Owner(task_id="t-1", run_id="r-1", provider="acme")
     with Journal.open(directory, owner, Redactor(secrets)) as journal, Projection.open(directory) as lines:
-        journal.append([Event("e-1", "provider", "message", {"text": "hello"})])
+        journal.append([Event("e-1", "provider", "message", "hello")])
         lines.catch_up()
     with Replay.open(directory, last_event_id) as replay:
         for frame in replay:
-            print(frame.id, frame.data)
+            if frame.row is not None:
+                print(frame.row.id, frame.row.text)
 
 A page that is appended once more adds nothing. The lines that people see are a projection of the journal: `LogReader` has
 windows of them, `Replay` all of them and those to come. Neither takes a lock. Whoever appends and projects holds the lock

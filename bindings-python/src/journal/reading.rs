@@ -17,7 +17,7 @@ use crate::testing::TestHost;
 /// `LogReader.open`. Threads may share it, and a forked child may go on using it.
 #[pyclass(frozen, module = "gallivant.journal")]
 pub(crate) struct LogReader {
-    path: PathBuf,
+    directory: PathBuf,
     /// None once it is closed. Held for as long as it takes to copy the pointer, so that it may be taken without letting go
     /// of the interpreter.
     reader: Mutex<Option<Arc<core::LogReader>>>,
@@ -46,9 +46,9 @@ impl LogReader {
     #[staticmethod]
     #[pyo3(signature = (directory, *, host=None))]
     fn open(py: Python<'_>, directory: Given<PathBuf>, host: Option<&Bound<'_, TestHost>>) -> PyResult<Self> {
-        let (Given(path), host) = (directory, host_of(host));
-        let reader = call::fallible(py, || core::LogReader::open(&path, &host))?;
-        Ok(LogReader { path, reader: Mutex::new(Some(Arc::new(reader))) })
+        let (Given(directory), host) = (directory, host_of(host));
+        let reader = call::fallible(py, || core::LogReader::open(&directory, &host))?;
+        Ok(LogReader { directory, reader: Mutex::new(Some(Arc::new(reader))) })
     }
 
     /// The last rows: at most 400, and at most 262,144 bytes of them. What is read does not depend on the log's length.
@@ -72,10 +72,10 @@ impl LogReader {
         self.window(py, |reader| reader.lines(text_of(after.as_ref()), limit.0))
     }
 
-    /// The path as it was given.
+    /// The run's directory, as it was given.
     #[getter]
-    fn path(&self) -> OsString {
-        self.path.as_os_str().to_owned()
+    fn directory(&self) -> OsString {
+        self.directory.as_os_str().to_owned()
     }
 
     /// Closes the directory, once reads in other threads have done. Does nothing the second time.
@@ -99,7 +99,7 @@ impl LogReader {
     }
 
     fn __repr__(&self) -> String {
-        format!("<gallivant.journal.LogReader path={:?}>", self.path)
+        format!("<gallivant.journal.LogReader directory={:?}>", self.directory)
     }
 }
 

@@ -11,6 +11,7 @@ use gallivant_core::{Code, Result, journal as core};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::values::Row;
 use crate::argument::{Given, length_of, taken};
 use crate::call::{self, Bell};
 use crate::host::host_of;
@@ -30,6 +31,12 @@ value! {
         data: String,
     }
 
+    /// The row, as a window has it; None for a heartbeat.
+    #[getter]
+    fn row(&self) -> Option<Row> {
+        core::Row::from_json(&self.data).map(Row::from)
+    }
+
     /// The frame as one server-sent event with the empty line that ends it, for a response of `text/event-stream`. Any text
     /// arrives, but that each CR, LF or CRLF in `data` arrives as one LF. An event without an id leaves the client's last one
     /// alone; a heartbeat is a comment.
@@ -43,7 +50,8 @@ value! {
 ///
 ///     with Replay.open(directory, last_event_id) as replay:
 ///         for frame in replay:
-///             print(frame.id, frame.data)
+///             if frame.row is not None:
+///                 print(frame.row.id, frame.row.text)
 ///
 /// It has no thread, and one thread at a time uses it: whoever consumes pulls. What is read ahead is bounded by 327,680
 /// bytes, and nothing is read while that much waits, so that a slow consumer misses nothing and sees nothing twice. Closing
@@ -51,7 +59,7 @@ value! {
 /// reason `forked`, closing it does nothing.
 #[pyclass(frozen, module = "gallivant.journal")]
 pub(crate) struct Replay {
-    path: PathBuf,
+    directory: PathBuf,
     waiting: Waiting<Pulling>,
     /// Held for as long as it takes to copy it, so that it may be taken without letting go of the interpreter.
     reached: Mutex<Reached>,
@@ -123,12 +131,12 @@ impl Replay {
         heartbeats: bool,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
-        let (Given(path), host, after) = (directory, host_of(host), taken(last_event_id));
-        let replay = call::fallible(py, || core::Replay::open(&path, after.as_deref(), &host))?;
+        let (Given(directory), host, after) = (directory, host_of(host), taken(last_event_id));
+        let replay = call::fallible(py, || core::Replay::open(&directory, after.as_deref(), &host))?;
         let (bell, descriptor) = (Bell::Replay(replay.waker()), replay.descriptor().map(|fd| fd.as_raw_fd()));
         let pulling = Pulling { replay, clock: Arc::clone(&host.clock), has_heartbeats: heartbeats };
         let reached = Mutex::new(pulling.reached());
-        Ok(Replay { path, waiting: Waiting::new(pulling, bell, descriptor, host), reached })
+        Ok(Replay { directory, waiting: Waiting::new(pulling, bell, descriptor, host), reached })
     }
 
     /// Waits for the next frame, for at most `timeout` seconds, without end where that is None; answers None when the time
@@ -204,10 +212,10 @@ impl Replay {
         self.waiting.is_closed()
     }
 
-    /// The path as it was given.
+    /// The run's directory, as it was given.
     #[getter]
-    fn path(&self) -> OsString {
-        self.path.as_os_str().to_owned()
+    fn directory(&self) -> OsString {
+        self.directory.as_os_str().to_owned()
     }
 
     fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -243,7 +251,7 @@ impl Replay {
 
     fn __repr__(&self) -> String {
         let closed = if self.closed() { "True" } else { "False" };
-        format!("<gallivant.journal.Replay path={:?} closed={closed}>", self.path)
+        format!("<gallivant.journal.Replay directory={:?} closed={closed}>", self.directory)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::testing::TestHost;
 /// `forked`, closing it does nothing.
 #[pyclass(frozen, module = "gallivant.journal")]
 pub(crate) struct Journal {
-    path: PathBuf,
+    directory: PathBuf,
     owner: Py<Owner>,
     held: Held<core::Journal>,
 }
@@ -45,10 +45,10 @@ impl Journal {
         redactor: &Bound<'_, Redactor>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
-        let (Given(path), host, whose) = (directory, host_of(host), owner.get().to_core());
+        let (Given(directory), host, whose) = (directory, host_of(host), owner.get().to_core());
         let redactor = &redactor.get().redactor;
-        let journal = call::fallible(py, || core::Journal::open(&path, whose, &host, redactor))?;
-        Ok(Journal { path, owner, held: Held::new(journal, "journal", host) })
+        let journal = call::fallible(py, || core::Journal::open(&directory, whose, &host, redactor))?;
+        Ok(Journal { directory, owner, held: Held::new(journal, "journal", host) })
     }
 
     /// Appends the events of a page that are not in the journal yet, each once, in the page's order.
@@ -87,10 +87,10 @@ impl Journal {
         self.owner.clone_ref(py)
     }
 
-    /// The path as it was given.
+    /// The run's directory, as it was given.
     #[getter]
-    fn path(&self) -> OsString {
-        self.path.as_os_str().to_owned()
+    fn directory(&self) -> OsString {
+        self.directory.as_os_str().to_owned()
     }
 
     /// Closes every descriptor, once a call in another thread has done. Does nothing the second time.
@@ -115,7 +115,7 @@ impl Journal {
     }
 
     fn __repr__(&self) -> String {
-        format!("<gallivant.journal.Journal path={:?}>", self.path)
+        format!("<gallivant.journal.Journal directory={:?}>", self.directory)
     }
 }
 
@@ -125,7 +125,7 @@ impl Journal {
 /// either and are disturbed by nothing that it does.
 #[pyclass(frozen, module = "gallivant.journal")]
 pub(crate) struct Projection {
-    path: PathBuf,
+    directory: PathBuf,
     held: Held<core::Projection>,
 }
 
@@ -137,9 +137,9 @@ impl Projection {
     #[staticmethod]
     #[pyo3(signature = (directory, *, host=None))]
     fn open(py: Python<'_>, directory: Given<PathBuf>, host: Option<&Bound<'_, TestHost>>) -> PyResult<Self> {
-        let (Given(path), host) = (directory, host_of(host));
-        let projection = call::fallible(py, || core::Projection::open(&path, &host))?;
-        Ok(Projection { path, held: Held::new(projection, "projection", host) })
+        let (Given(directory), host) = (directory, host_of(host));
+        let projection = call::fallible(py, || core::Projection::open(&directory, &host))?;
+        Ok(Projection { directory, held: Held::new(projection, "projection", host) })
     }
 
     /// Writes a line for each record of the journal that is acknowledged and has none yet. Durable once it has returned.
@@ -157,10 +157,10 @@ impl Projection {
         self.held.act(py, |projection| projection.trim(keep_bytes.0)).map(Projected::from)
     }
 
-    /// The path as it was given.
+    /// The run's directory, as it was given.
     #[getter]
-    fn path(&self) -> OsString {
-        self.path.as_os_str().to_owned()
+    fn directory(&self) -> OsString {
+        self.directory.as_os_str().to_owned()
     }
 
     /// Closes every descriptor, once a call in another thread has done. Does nothing the second time.
@@ -185,6 +185,6 @@ impl Projection {
     }
 
     fn __repr__(&self) -> String {
-        format!("<gallivant.journal.Projection path={:?}>", self.path)
+        format!("<gallivant.journal.Projection directory={:?}>", self.directory)
     }
 }

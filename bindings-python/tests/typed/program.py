@@ -87,6 +87,7 @@ def record(directory: Path) -> None:
         assert_type(replay.next(0.5), "journal.Frame | None")
         for frame in replay:
             assert_type(frame.to_sse(), bytes)
+            assert_type(frame.row, "journal.Row | None")
     assert_type(journal.check(directory, visit=lambda gap: gap.start).gaps, "tuple[journal.Gap, ...]")
     assert_type(journal.read_run_result_json(directory), "str | None")
     result = journal.read_run_result(directory)
