@@ -88,8 +88,7 @@ impl<W: Waits> Waiting<W> {
             if self.is_closed() {
                 return Ok(Ended::Closed);
             }
-            let message = format!("another call waits with this {name}, or closes it", name = W::NAME);
-            return Err(error::raise(py, &Error::new(Code::HandleBusy, message)));
+            return Err(self.busy(py));
         };
         let waits = longest != Some(Duration::ZERO);
         let slice = if waits && is_main_thread(py)? { SLICE } else { Duration::MAX };
@@ -141,6 +140,21 @@ impl<W: Waits> Waiting<W> {
         self.descriptor(py)?.ok_or_else(|| misused::<W>(py, message.to_owned(), "no-descriptor"))
     }
 
+    /// Asks it something without waiting.
+    ///
+    /// # Errors
+    /// Reason `closed` or `forked`; `GALLIVANT_HANDLE_BUSY` while a call uses it.
+    pub(crate) fn ask<R: Send>(&self, py: Python<'_>, question: impl FnOnce(&W) -> R + Send) -> PyResult<R> {
+        self.refuse_closed(py)?;
+        self.refuse_forked(py)?;
+        let using = Using::begin(self);
+        let asked = call::infallible(py, || {
+            let _using = using?;
+            self.slot().source.as_ref().map(question)
+        })?;
+        asked.ok_or_else(|| self.busy(py))
+    }
+
     /// Closes it. A wait in another thread ends, and closes it when it has.
     ///
     /// # Errors
@@ -168,6 +182,11 @@ impl<W: Waits> Waiting<W> {
     /// What a wait is raised with that closing has ended.
     pub(crate) fn closed_meanwhile(py: Python<'_>) -> PyErr {
         error::raise(py, &Error::new(Code::Cancelled, format!("the {} was closed", W::NAME)))
+    }
+
+    fn busy(&self, py: Python<'_>) -> PyErr {
+        let message = format!("another call waits with this {}, or closes it", W::NAME);
+        error::raise(py, &Error::new(Code::HandleBusy, message))
     }
 
     /// One slice of a wait. Whether there is something, which is kept until it can be handed out.

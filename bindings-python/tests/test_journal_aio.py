@@ -311,9 +311,7 @@ class Many(AioCase):
 
 
 class WithoutDescriptor(AioCase):
-    """A loop that polls no descriptors stands for a platform that has none: both wait on a thread."""
-
-    async def test_a_thread_waits_and_all_else_is_the_same(self):
+    async def test_where_the_loop_polls_no_descriptors_a_thread_waits_and_all_else_is_the_same(self):
         self.says("one")
         with mock.patch("asyncio.selector_events.BaseSelectorEventLoop.add_reader", side_effect=NotImplementedError):
             replay = await self.opened()
@@ -338,6 +336,40 @@ class WithoutDescriptor(AioCase):
 
 
 class Processes(RunCase):
+    def test_where_nothing_tells_of_changes_many_look_once_a_second_and_no_thread_waits(self):
+        self.says("one")
+        process = start_python(
+            "import asyncio, resource, sys, threading\n"
+            "from gallivant import aio, journal\n"
+            "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+            "opened = []\n"
+            "for number in range(40):\n"
+            "    # Enough for the run's directory alone.\n"
+            "    resource.setrlimit(resource.RLIMIT_NOFILE, (4 + number, hard))\n"
+            "    opened.append(journal.Replay.open(sys.argv[1], heartbeats=False))\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))\n"
+            "async def main():\n"
+            "    replays = [aio.Replay(replay) for replay in opened]\n"
+            "    print({replay.descriptor for replay in opened}, flush=True)\n"
+            "    first = [(await replay.next()).row.text for replay in replays]\n"
+            "    threads = threading.active_count()\n"
+            "    waiting = [asyncio.ensure_future(replay.next()) for replay in replays]\n"
+            "    await asyncio.sleep(0.2)\n"
+            "    print(set(first), len(first), threading.active_count() - threads, flush=True)\n"
+            "    texts = [(await one).row.text for one in waiting]\n"
+            "    last = asyncio.ensure_future(replays[0].next())\n"
+            "    await asyncio.sleep(0.05)\n"
+            "    replays[0].close()\n"
+            "    try: await last\n"
+            "    except Exception as closed: print(set(texts), type(closed).__name__, threading.active_count() - threads)\n"
+            "asyncio.run(main())\n",
+            self.run_directory,
+        )
+        self.addCleanup(process.communicate)
+        self.assertEqual([process.stdout.readline() for _ in range(2)], ["{None}\n", "{'one'} 40 0\n"])
+        self.says("two", first=2)
+        self.assertEqual(process.communicate(timeout=60), ("{'two'} CancelledError 0\n", ""))
+
     def test_a_program_that_ends_while_a_replay_waits_is_not_kept(self):
         started = time.monotonic()
         run_python(

@@ -182,7 +182,8 @@ class Replay:
 
     Used by one task at a time. While nothing is appended no thread waits: the event loop polls the replay's descriptor, and
     what it is told of is read where it runs, which takes a few system calls. Pages of what stands there already are read on
-    a thread of the pool, and so is waiting itself, where the platform has no descriptor or the loop polls none.
+    a thread of the pool, and so is waiting itself, where the loop polls no descriptors. Where nothing tells of changes, as when
+    all of the system's watches are in use, the loop has it look once a second.
 
     Cancelling ends the wait at once and loses no row: the next call gives it.
     """
@@ -222,8 +223,8 @@ class Replay:
                 frame = self._handed_out()
                 if frame is not None:
                     return frame
-                if not self.closed and (descriptor is None or not await self._readable(descriptor)):
-                    await offload(self._keep, _SLICE)
+                if not self.closed:
+                    await self._changed(descriptor)
                 if self.closed and self._kept is None:
                     raise CancelledError("the replay was closed")
         finally:
@@ -307,24 +308,30 @@ class Replay:
             self._resume = self._replay.resume_point
         return frame
 
-    async def _readable(self, descriptor: int) -> bool:
-        """Waits until there is something to look at; False where the loop polls no descriptors."""
+    async def _changed(self, descriptor: int | None) -> None:
+        """Waits until there may be something to look at."""
         loop = asyncio.get_running_loop()
         sign: asyncio.Future[None] = loop.create_future()
-        try:
-            loop.add_reader(descriptor, _tell, sign)
-        except NotImplementedError:
-            return False
+        timer: asyncio.TimerHandle | None = None
+        if descriptor is None:
+            # Nothing tells of changes, as where all of the system's watches are in use: it looks now and then.
+            timer = loop.call_later(self._replay.due_in(), _tell, sign)
+        else:
+            try:
+                loop.add_reader(descriptor, _tell, sign)
+            except NotImplementedError:
+                return await offload(self._keep, _SLICE)
         self._sign = sign
         self._at_once = 0
         try:
             await sign
         finally:
             self._sign = None
+            if timer is not None:
+                timer.cancel()
             # Closing has done it already, and by now the number may be another file's.
-            if not self.closed:
+            elif descriptor is not None and not self.closed:
                 loop.remove_reader(descriptor)
-        return True
 
     def __aiter__(self) -> Replay:
         return self

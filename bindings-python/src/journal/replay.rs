@@ -181,6 +181,13 @@ impl Replay {
         self.waiting.fileno(py)
     }
 
+    /// In how many seconds to `poll` at the latest although nothing has changed: a heartbeat is due then, or it is time to
+    /// look, where nothing tells of changes. For whoever waits by means of its own and has no descriptor. Raises
+    /// `ExecutionInputError` with reason `closed` or `forked`; `HandleBusyError` while another call uses it.
+    fn due_in(&self, py: Python<'_>) -> PyResult<f64> {
+        self.waiting.ask(py, |pulling| pulling.replay.due_in().as_secs_f64())
+    }
+
     /// The id to open with the next time: that of the last row that was handed out, and the one that this was opened with
     /// before the first. It stays after closing.
     #[getter]
