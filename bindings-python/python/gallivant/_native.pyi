@@ -1533,6 +1533,12 @@ class Replay:
         """
         The run's directory, as it was given.
         """
+    def due_in(self, /) -> float:
+        """
+        In how many seconds to `poll` at the latest although nothing has changed: a heartbeat is due then, or it is time to
+        look, where nothing tells of changes. For whoever waits by means of its own and has no descriptor. Raises
+        `ExecutionInputError` with reason `closed` or `forked`; `HandleBusyError` while another call uses it.
+        """
     def fileno(self, /) -> int:
         """
         The descriptor, so that a selector takes the replay itself. Raises as `descriptor`; `ExecutionInputError` with reason
