@@ -129,6 +129,33 @@ class Events(RunCase):
         self.assertNotIn("hunter2!", repr(journal))
 
 
+class Values(unittest.TestCase):
+    def test_what_calls_answer_compares_by_its_fields_and_is_copied_pickled_and_shown(self):
+        position, row = Position(offset=7, sequence=1), Row(id="1", kind="line", text="one")
+        gap = module.Gap(first=2, last=1, reason="corrupt-record", start=3, end=3)
+        pending = PendingBatch(records=2, kept=1)
+        values = [
+            position,
+            row,
+            gap,
+            pending,
+            module.Placed(sequence=1, how="known"),
+            module.Appended(placed=[module.Placed(sequence=1, how="known")], end=position),
+            module.Recovered(kept=1, gap=True, end=position),
+            module.Projected(first=1, next=2**63, bytes=3),
+            module.Window(rows=[row], before="1", after=None),
+            module.Checked(end=position, records=1, gaps=[gap], pending=pending),
+            module.Frame(id="1", event="line", data='{"id":"1","kind":"line","text":"one"}'),
+            module.Frame(event="heartbeat", data=""),
+        ]
+        for value in values:
+            for same in (copy.deepcopy(value), pickle.loads(pickle.dumps(value)), eval(repr(value), vars(module))):
+                self.assertEqual((same, hash(same)), (value, hash(value)))
+            self.assertEqual([other == value for other in values].count(True), 1)
+            with self.assertRaises(AttributeError):
+                value.another = 1
+
+
 class Appending(RunCase):
     def test_ex_jrn_06_a_page_that_is_repeated_adds_nothing(self):
         page = [Event("a", "provider", "t", 1), Event("b", "provider", "t", 2), Event("a", "provider", "t", 3)]

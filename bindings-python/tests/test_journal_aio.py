@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import threading
 import time
 import unittest
@@ -308,6 +309,34 @@ class Many(AioCase):
         self.assertEqual([number for number, seen in enumerate(all_seen) if seen != wanted], [])
         self.assertLessEqual(most, 327_680)
         self.assertLessEqual(threading.active_count() - threads, 32, "the pool, and no thread for each")
+
+
+    async def test_ex_jrn_72_waits_that_are_cancelled_at_any_moment_lose_no_row_and_double_none(self):
+        seed = int(os.environ.get("GALLIVANT_SEED", time.time_ns() % 2**32))
+        chance, lines = random.Random(seed), 1500
+        writer = start_python(APPENDS, self.run_directory, str(lines), "10", "1")
+        self.addCleanup(writer.communicate)
+        seen, cancelled, resume = [], 0, None
+        replay = await aio.Replay.open(self.run_directory, heartbeats=False)
+        while len(seen) < lines:
+            waiting = asyncio.ensure_future(replay.next())
+            for _ in range(chance.choice((0, 1, 2, 3, 50))):
+                await asyncio.sleep(0)
+            waiting.cancel()
+            try:
+                frame = await waiting
+            except asyncio.CancelledError:
+                cancelled += 1
+            else:
+                seen.append(text_of(frame))
+                resume = frame.id
+            self.assertEqual(replay.resume_point, resume, f"seed {seed}")
+            if chance.random() < 0.01:
+                replay.close()
+                replay = await aio.Replay.open(self.run_directory, resume, heartbeats=False)
+        replay.close()
+        self.assertEqual(seen, [f"line {number}" for number in range(lines)], f"seed {seed}")
+        self.assertGreater(cancelled, 10)
 
 
 class WithoutDescriptor(AioCase):

@@ -95,7 +95,7 @@ class Frames(ReplayCase):
     def test_ex_jrn_70_pending_bytes_are_bounded_whatever_stands_there(self):
         self.says(*("x" * 60_000 for _ in range(30)))
         replay, most = self.replay(), 0
-        self.assertEqual((replay.pending_bytes, replay.has_unread), (0, True))
+        self.assertEqual((replay.pending_bytes, replay.has_unread, replay.due_in()), (0, True, 0.0))
         for _ in range(30):
             frame = replay.next(LONG)
             most = max(most, replay.pending_bytes + len(frame.data))
@@ -103,6 +103,7 @@ class Frames(ReplayCase):
         self.assertLessEqual(most, 327_680)
         self.assertIsNone(replay.poll())
         self.assertEqual((replay.pending_bytes, replay.has_unread), (0, False))
+        self.assertTrue(10 < replay.due_in() <= 20, replay.due_in())
 
     def test_ex_jrn_69_a_frame_is_a_server_sent_event(self):
         self.assertEqual(Frame(id="7", event="line", data="{}").to_sse(), b"id: 7\nevent: line\ndata: {}\n\n")
@@ -215,8 +216,9 @@ class Ending(ReplayCase):
         while waiting.is_alive():
             turns += 1
             if turns == 100:
-                with self.assertRaises(gallivant.HandleBusyError):
-                    replay.next(0)
+                for use in (replay.next, replay.poll, replay.due_in):
+                    with self.assertRaises(gallivant.HandleBusyError):
+                        use()
                 self.assertEqual((replay.resume_point, replay.pending_bytes), (None, 0))
             time.sleep(0.001)
         self.assertGreater(turns, 100)
@@ -233,7 +235,7 @@ class Ending(ReplayCase):
         self.assertTrue(replay.closed)
         self.assertEqual(list(replay), [])
         self.assertIn("closed=True", repr(replay))
-        for use in (replay.next, replay.poll, replay.fileno, lambda: replay.descriptor):
+        for use in (replay.next, replay.poll, replay.fileno, replay.due_in, lambda: replay.descriptor):
             with self.assertRaises(gallivant.ExecutionInputError) as raised:
                 use()
             self.assertEqual(raised.exception.reason, "closed")

@@ -193,6 +193,16 @@ class Served(unittest.TestCase):
             for client in (slow, quick):
                 self.assertEqual([int(text.split()[0]) for text in client.browser.texts], list(range(420)))
 
+    def test_ex_jrn_72_a_hundred_clients_of_one_live_log_each_get_every_row_once(self):
+        with self.server():
+            clients = [self.client() for _ in range(100)]
+            for first in range(1, 1001, 20):
+                self.says(*(f"line {number}" for number in range(first, first + 20)), first=first)
+            for number, client in enumerate(clients):
+                with self.subTest(client=number):
+                    client.until(lambda client=client: client.browser.last_event_id == "1000")
+                    self.assertEqual(client.browser.texts, [f"line {number}" for number in range(1, 1001)])
+
     def test_ex_jrn_67_clients_that_leave_in_the_middle_come_back_and_miss_nothing(self):
         self.says(*(f"line {number}" for number in range(300)))
         with self.server():
