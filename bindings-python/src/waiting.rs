@@ -242,7 +242,8 @@ struct Using<'a, W: Waits>(&'a Waiting<W>);
 
 impl<'a, W: Waits> Using<'a, W> {
     fn begin(waiting: &'a Waiting<W>) -> Option<Self> {
-        (!waiting.in_use.swap(true, Ordering::SeqCst)).then_some(Using(waiting))
+        // Made only where it is begun: its end lets others in.
+        (!waiting.in_use.swap(true, Ordering::SeqCst)).then(|| Using(waiting))
     }
 }
 
