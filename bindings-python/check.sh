@@ -24,13 +24,14 @@ step 'types: the package, a typed program, the adapter, the stub against the mod
 mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$here/python/gallivant"
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$here/tests/typed/program.py"
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/adapter.py"
-
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/claims.py"
+MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/journal.py"
 
-step 'middleware: under uvicorn with Starlette'
+step 'middleware and replays: under uvicorn with Starlette'
 python3 -m venv "$work/served"
 "$work/served/bin/pip" install --quiet uvicorn starlette
 PYTHONPATH=$here/python "$work/served/bin/python" "$here/tests/served/check.py"
+PYTHONPATH=$here/python "$work/served/bin/python" "$here/tests/served/replay_check.py"
 
 step 'wheel: built and listed'
 # A panic names the file it is in; without this the wheel would name the builder's directories.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use gallivant_core::clock::{Clock, ClockReading, SystemClock};
 use gallivant_core::harness_state::WatchWaker;
+use gallivant_core::journal::ReplayWaker;
 use gallivant_core::{Code, Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -160,13 +161,29 @@ pub(crate) fn is_set() -> bool {
     CANCELS.with_borrow(|cancels| cancels.iter().any(|cancel| cancel.is_set()))
 }
 
-/// Has every [`Cancel`] under which this thread runs wake a watch, for as long as the answer lives: a wait that sleeps on
-/// a descriptor asks nobody whether it is to go on.
-pub(crate) fn ringing(waker: &WatchWaker) -> Ringing {
+/// Ends a wait that sleeps on a descriptor.
+#[derive(Clone, Debug)]
+pub(crate) enum Bell {
+    Watch(WatchWaker),
+    Replay(ReplayWaker),
+}
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        match self {
+            Bell::Watch(waker) => waker.wake(),
+            Bell::Replay(waker) => waker.wake(),
+        }
+    }
+}
+
+/// Has every [`Cancel`] under which this thread runs ring a bell, for as long as the answer lives: a wait that sleeps on a
+/// descriptor asks nobody whether it is to go on.
+pub(crate) fn ringing(bell: &Bell) -> Ringing {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let (id, cancels) = (NEXT.fetch_add(1, Ordering::Relaxed), CANCELS.with_borrow(Vec::clone));
     for cancel in &cancels {
-        cancel.bells().insert(id, waker.clone());
+        cancel.bells().insert(id, bell.clone());
     }
     Ringing { id, cancels }
 }
@@ -190,7 +207,7 @@ impl Drop for Ringing {
 #[derive(Debug, Default)]
 pub(crate) struct Flag {
     is_set: AtomicBool,
-    bells: Mutex<BTreeMap<u64, WatchWaker>>,
+    bells: Mutex<BTreeMap<u64, Bell>>,
 }
 
 impl Flag {
@@ -200,11 +217,11 @@ impl Flag {
 
     fn set(&self) {
         self.is_set.store(true, Ordering::Release);
-        self.bells().values().for_each(WatchWaker::wake);
+        self.bells().values().for_each(Bell::ring);
     }
 
     /// Nobody waits for the interpreter while holding this, so that it may be taken without letting go of it.
-    fn bells(&self) -> MutexGuard<'_, BTreeMap<u64, WatchWaker>> {
+    fn bells(&self) -> MutexGuard<'_, BTreeMap<u64, Bell>> {
         self.bells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

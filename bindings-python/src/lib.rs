@@ -2,8 +2,9 @@
 //!
 //! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
 //! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`argument`] (what
-//! Python hands over), [`host`], [`value`] (what all result objects have in common), [`harness_state`] and
-//! [`idempotency`] (one file for each of the core's), [`redaction`], [`testing`], [`tables`] (what the tests compare).
+//! Python hands over), [`host`], [`value`] (what all result objects have in common), [`waiting`] (what all that waits has),
+//! [`harness_state`], [`idempotency`] and [`journal`] (one file for each of the core's), [`redaction`], [`testing`],
+//! [`tables`] (what the tests compare).
 
 mod argument;
 mod call;
@@ -11,10 +12,12 @@ mod error;
 mod harness_state;
 mod host;
 mod idempotency;
+mod journal;
 mod redaction;
 mod tables;
 mod testing;
 mod value;
+mod waiting;
 
 use pyo3::prelude::*;
 
@@ -37,6 +40,12 @@ mod _native {
     use crate::idempotency::{
         Capability, ClaimNotices, ClaimView, Fingerprint, FingerprintBuilder, FinishedClaim,
         IdempotencyStore, Reservation, Swept, Ticket, UnknownClaim,
+    };
+    #[pymodule_export]
+    use crate::journal::{
+        Appended, Checked, Event, Frame, Gap, Journal, LogReader, Owner, PendingBatch, Placed, Position,
+        Projected, Projection, Recovered, Replay, Row, Window, check, read_run_result_json,
+        retention_candidates,
     };
     #[pymodule_export]
     use crate::redaction::{Redactor, Stream};

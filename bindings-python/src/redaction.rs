@@ -18,7 +18,7 @@ use crate::error;
 /// position and never by its value.
 #[pyclass(frozen, subclass, module = "gallivant._native")]
 pub(crate) struct Redactor {
-    redactor: core::Redactor,
+    pub(crate) redactor: core::Redactor,
 }
 
 #[pymethods]

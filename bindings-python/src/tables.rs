@@ -2,6 +2,7 @@
 
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::adapters::{ChildStep, Harness, Ignored};
+use gallivant_core::journal::{GapReason, How, Provenance};
 use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Kind};
 use pyo3::prelude::*;
@@ -39,6 +40,9 @@ pub(crate) fn words(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     table.set_item("SKIPPED", listed(core::Skip::ALL, core::Skip::word))?;
     table.set_item("IGNORED", listed(Ignored::ALL, Ignored::word))?;
     table.set_item("HARNESS", listed(Harness::ALL, Harness::name))?;
+    table.set_item("GAP", listed(GapReason::ALL, GapReason::word))?;
+    table.set_item("PROVENANCE", listed(Provenance::ALL, Provenance::word))?;
+    table.set_item("PLACED", listed(How::ALL, How::word))?;
     table.set_item("KIND", listed(Kind::ALL, Kind::name))?;
     let liveness = [Liveness::Alive, Liveness::Dead, Liveness::Indeterminate];
     table.set_item("LIVENESS", listed(&liveness, Liveness::word))?;

@@ -20,6 +20,8 @@ NOT_CALLED = {"arm_hook_deadline", "serve_hook", "panic"}
 NOT_CONVERTED = {"environ", "session", "function", "args", "kwargs", "payload", "options", "host", "exception_type", "traceback"}
 # A number of seconds, of which every float that is a number is one.
 NOT_CONVERTED |= {"timeout"}
+# Numbers of an event keep whatever digits they have, and a page holds no text but within its events.
+NOT_CONVERTED |= {"provider_sequence", "timestamp", "page"}
 # What is no probe at all is told so in the probe's own words, and what is no answer of one is a `TypeError`.
 PROBING = {None, "Reader", "Fleet", "Watch"}
 
@@ -79,6 +81,7 @@ class Refused(SeatCase):
             "Redactor": gallivant.redaction.Redactor(),
         }
         self.objects.update(self.of_a_store())
+        self.objects.update(self.of_a_run())
         self.addCleanup(self.objects["Watch"].close)
         self.before = self.bytes()
 
@@ -91,6 +94,18 @@ class Refused(SeatCase):
         store.begin("good", ["good"], "finished", b"").complete("good", b"")
         named = [reservation, *(store.begin("good", ["good"], key, b"") for key in ("running", "marked", "finished"))]
         return {type(one).__name__: one for one in (store, *named)}
+
+    def of_a_run(self):
+        """One of each that a run has, by class."""
+        self.run_directory = os.path.join(os.path.dirname(self.seat), "run")
+        os.mkdir(self.run_directory)
+        opened = [
+            _native.Journal.open(self.run_directory, self.good("owner"), gallivant.redaction.Redactor()),
+            *(kind.open(self.run_directory) for kind in (_native.Projection, _native.LogReader, _native.Replay)),
+        ]
+        for one in opened:
+            self.addCleanup(one.close)
+        return {type(one).__name__: one for one in (*opened, _native.Event("e", "local", "t"))}
 
     def good(self, name):
         """A value that is in order, by the parameter's name."""
@@ -109,6 +124,10 @@ class Refused(SeatCase):
             "scope": ["good"],
             "body": b"",
             "answer": b"",
+            "provenance": "provider",
+            "text": "[]",
+            "owner": _native.Owner(task_id="t", run_id="r", provider="p"),
+            "redactor": gallivant.redaction.Redactor(),
         }.get(name, "good")
 
     def call(self, owner, name, changed, value):
@@ -145,8 +164,10 @@ class Refused(SeatCase):
                 yield parameter.arg, self.session.to_env()
             elif "SupportsGetItem" in kind:
                 yield parameter.arg, []
-            elif kind in ("LeftOut", "State"):
-                yield parameter.arg, {"LeftOut": gallivant.LeftOut(), "State": self.objects["State"]}[kind]
+            elif kind in ("LeftOut", "State", "Position"):
+                values = {"LeftOut": gallivant.LeftOut(), "State": self.objects["State"]}
+                values["Position"] = _native.Position(offset=0, sequence=0)
+                yield parameter.arg, values[kind]
             elif "SupportsIndex" in kind:
                 yield parameter.arg, 1
             elif "bool" in kind:

@@ -45,6 +45,13 @@ class Cost(unittest.TestCase):
         self.assertEqual(loaded_by("import gallivant; gallivant.idempotency.IdempotencyStore"), own)
         self.assertIn("gallivant.asgi", loaded_by("import gallivant; gallivant.asgi"))
 
+    def test_the_journal_loads_only_its_own_modules(self):
+        own = {"gallivant", "gallivant._native", "gallivant.errors", "gallivant.journal", "__future__"}
+        self.assertEqual(loaded_by("import gallivant; gallivant.journal.Replay"), own)
+        # A replay that waits asks for the main thread; only data of events and results needs more.
+        used = loaded_by("import sys, gallivant; gallivant.journal.Replay.open('.', heartbeats=False).next(0)")
+        self.assertEqual(used & EXPENSIVE, set())
+
     def test_asyncio_is_loaded_on_demand(self):
         self.assertIn("asyncio", loaded_by("import gallivant; gallivant.aio"))
         self.assertIn("gallivant.aio", loaded_by("from gallivant import aio"))
@@ -55,7 +62,7 @@ class Surface(unittest.TestCase):
         for name in gallivant.__all__:
             self.assertIsNotNone(getattr(gallivant, name))
             self.assertIn(name, dir(gallivant))
-        for name in ("aio", "asgi", "errors", "hook", "idempotency", "testing", "words"):
+        for name in ("aio", "asgi", "errors", "hook", "idempotency", "journal", "testing", "words"):
             self.assertEqual(getattr(gallivant, name).__name__, f"gallivant.{name}")
         with self.assertRaises(AttributeError):
             gallivant.nothing

@@ -308,13 +308,13 @@ class Ending(WatchCase):
         turns, refused = 0, 0
         while waiting.is_alive():
             turns += 1
-            if turns == 100:
+            if 100 <= turns < 103:
                 with self.assertRaises(gallivant.HandleBusyError):
                     watch.next(0)
                 refused += 1
             time.sleep(0.001)
         self.assertGreater(turns, 100)
-        self.assertEqual(refused, 1)
+        self.assertEqual(refused, 3)
         self.assertIsNone(watch.next(0))
 
     def test_what_a_probe_raises_is_raised_and_the_change_is_told_by_the_next_call(self):

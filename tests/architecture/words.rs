@@ -4,6 +4,7 @@ use std::path::Path;
 
 use gallivant_core::harness_state::adapters::{ChildStep, Ignored};
 use gallivant_core::harness_state::{Evidence, Noticing, Refusal, Skip, State, UnknownReason};
+use gallivant_core::journal::{GapReason, How, Provenance};
 
 use crate::text;
 
@@ -46,6 +47,9 @@ fn every_word_of_the_code_has_its_row() {
     assert_table("Evidence", &evidence, Evidence::word);
     assert_table("Child steps", ChildStep::ALL, ChildStep::word);
     assert_table("Noticing", Noticing::ALL, Noticing::word);
+    assert_table("Gap reasons", GapReason::ALL, GapReason::word);
+    assert_table("Provenance", Provenance::ALL, Provenance::word);
+    assert_table("Placed", How::ALL, How::word);
 }
 
 #[test]

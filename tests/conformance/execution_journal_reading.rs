@@ -241,11 +241,32 @@ fn ex_jrn_70_a_heartbeat_after_twenty_seconds_and_bounded_pending_bytes() {
     replay.read_ahead().expect("read");
     assert_eq!(machine.files.operations(), []);
     let mut ids = Vec::new();
+    assert!(replay.has_unread(), "there was no room for more");
     while let Some(frame) = replay.poll().expect("polled") {
         assert!(replay.pending_bytes() <= MAX_PENDING_BYTES);
         ids.extend(frame.id);
     }
-    assert_eq!(ids, strings(2, 41));
+    assert_eq!((ids, replay.has_unread()), (strings(2, 41), false));
+}
+
+#[test]
+fn ex_jrn_70_of_the_two_halves_of_a_poll_one_reads_and_the_other_hands_out() {
+    let machine = lines(2);
+    let mut replay = replay(&machine, None);
+    let take = |replay: &mut Replay| replay.take().expect("taken").map(|frame| frame.event);
+    // What was never read is neither handed out nor passed over for a heartbeat.
+    machine.clock.advance(Duration::from_secs(30));
+    assert_eq!((take(&mut replay), replay.due_in()), (None, Duration::ZERO));
+    replay.look().expect("looked");
+    machine.files.forget_operations();
+    assert_eq!((take(&mut replay), take(&mut replay)), (Some("line"), Some("line")));
+    assert_eq!(take(&mut replay), None);
+    assert_eq!(machine.files.operations(), [], "handing out reads nothing");
+    // The simulated disk tells nobody: a look is due after a second.
+    assert_eq!(replay.due_in(), Duration::from_secs(1));
+    machine.clock.advance(Duration::from_secs(20));
+    replay.look().expect("looked");
+    assert_eq!((take(&mut replay), take(&mut replay)), (Some("heartbeat"), None));
 }
 
 #[test]

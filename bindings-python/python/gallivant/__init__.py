@@ -5,7 +5,8 @@ Everything public is an attribute of this package:
 - writing: `Session`, `Writer`, `claim`, `claim_wrapperless`, `mint_token`, `SessionEnvironment`;
 - reading: `Reader`, `Snapshot`, `Explanation`, `ProcessIdentity`;
 - reading many, and being told of changes: `Fleet`, `read_fleet`, `Watch`;
-- `gallivant.idempotency`: idempotent creates, and `gallivant.asgi`, a middleware for them;
+- `gallivant.idempotency`: idempotent creates; `gallivant.journal`: the journal of a run, its lines and their replay;
+  `gallivant.asgi`: a middleware for the one, server-sent events of the other;
 - hooks: `observe_hook`, and `gallivant.hook` for a whole process;
 - values: `Options`, `Observation`, `Record`, `Extension`, `State`, `TriedRow`, `FleetView`, `FleetEntry`, `LeftOut`,
   `Change`, `SeatChange`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from . import errors as errors
     from . import hook as hook
     from . import idempotency as idempotency
+    from . import journal as journal
     from . import redaction as redaction
     from . import testing as testing
     from . import words as words
@@ -185,7 +187,7 @@ __all__ = [
     "read_fleet",
 ]
 
-_SUBMODULES = ("aio", "asgi", "errors", "hook", "idempotency", "redaction", "testing", "words")
+_SUBMODULES = ("aio", "asgi", "errors", "hook", "idempotency", "journal", "redaction", "testing", "words")
 
 
 # Hidden from type checkers, for which a name that is not above is an error.

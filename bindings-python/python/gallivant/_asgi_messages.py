@@ -210,6 +210,11 @@ _TITLES: Mapping[str, str] = {
     "idempotency_claim_lost": "another request with this Idempotency-Key has taken this one over",
     "idempotency_answer_too_large": "the first request has made its thing, and its answer was too large to be saved",
     "idempotency_busy": "the store of keys is busy",
+    "method_not_allowed": "a replay is asked for by GET or HEAD",
+    "execution_unknown_run": "there is no such run",
+    "execution_io": "the run cannot be read now",
+    "execution_journal": "the files of the run make no sense",
+    "execution_version": "the files of the run belong to another version of this server",
 }
 
 

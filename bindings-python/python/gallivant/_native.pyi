@@ -12,7 +12,28 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["Cancel", "Capability", "Change", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Heartbeat", "HookReport", "IdempotencyStore", "LeftOut", "Observation", "Options", "OwnershipGuard", "ProcessIdentity", "Reader", "Record", "Redactor", "Report", "Reservation", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "Watch", "Writer", "arm_hook_deadline", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "serve_hook", "version", "words"]
+__all__ = ["Appended", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Event", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "LeftOut", "LogReader", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "Watch", "Window", "Writer", "arm_hook_deadline", "check", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "version", "words"]
+
+@final
+class Appended:
+    """
+    What an append has come to.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, placed: SupportsGetItem[int, Placed], end: Position) -> Appended: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def end(self, /) -> Position:
+        """
+        The end of the journal, all of it acknowledged.
+        """
+    @property
+    def placed(self, /) -> tuple[Placed, ...]:
+        """
+        Where each event of the page stands, in the page's order.
+        """
 
 @final
 class Cancel:
@@ -88,6 +109,38 @@ class Change:
         """
         Each seat of which something else is to be concluded than was told last, in the order of the paths. Empty
         where only the two below are others.
+        """
+
+@final
+class Checked:
+    """
+    What a check has found.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, end: Position, records: SupportsIndex, gaps: SupportsGetItem[int, Gap], pending: PendingBatch | None = None) -> Checked: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def end(self, /) -> Position:
+        """
+        What is acknowledged.
+        """
+    @property
+    def gaps(self, /) -> tuple[Gap, ...]:
+        """
+        Every gap that is recorded, and every damage that was found, in the file's order. Empty where each was handed to a
+        function as it was found.
+        """
+    @property
+    def pending(self, /) -> PendingBatch | None:
+        """
+        The batch that waits behind the acknowledged bytes; None where none does. The next append recovers it.
+        """
+    @property
+    def records(self, /) -> int:
+        """
+        How many good records there are that are no gaps.
         """
 
 @final
@@ -181,6 +234,78 @@ class CurrentOwnership:
     """
     def __enter__(self, /) -> OwnershipGuard | None: ...
     def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+
+@final
+class Event:
+    """
+    One event of a page, unredacted: something of a `type` with `data`, or, with a `reason`, a gap.
+
+        Event("e-1", "provider", "message", {"text": "hello"}, provider_sequence=1, timestamp=1_700_000_000_000)
+        Event("gap-c7", "provider", reason=words.GAP_PROVIDER_GAP)
+
+    `id` is the provider's event id, a gap id or a byte id. `provenance` is who says it: `provider`, `local` or `boundary`.
+    `data` is what `json.dumps` takes, taken as it is now; integers keep all their digits. `data_json` is the same as JSON
+    text, whose numbers keep every digit they are written with. `provider_sequence` is the provider's own number, an integer
+    from 0. `timestamp` is when it happened, in ms since 1970; without one the journal notes when it took the event in.
+
+    Raises `ExecutionInputError` with reason `event` for what is no event, and with reason `shape` for data that is not one JSON
+    value; `TypeError` and `ValueError` for data that `json.dumps` does not take. What a record can hold is judged by the append.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, id: str, provenance: str, type: str | None = None, data: "object" = None, *, data_json: str | None = None, reason: str | None = None, provider_sequence: int | float | None = None, timestamp: int | float | None = None) -> Event: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def data(self, /) -> Any | None:
+        """
+        The data as `json.loads` gives it, made at each look; None for a gap and for JSON's null.
+        """
+    @property
+    def data_json(self, /) -> str | None:
+        """
+        The data as JSON text, numbers with their digits; None for a gap.
+        """
+    @property
+    def id(self, /) -> str:
+        """
+        The provider's event id, a gap id or a byte id.
+        """
+    @staticmethod
+    def page_from_json(text: str) -> list[Event]:
+        """
+        The events of a page that is JSON text, as a provider has sent it: an array of objects with `id`, `provenance`, `type`
+        and `data`, and if need be `providerSequence` and `timestamp`; a gap has a `reason` in the place of type and data. Every
+        number keeps its digits.
+
+        Raises `ExecutionInputError` with reason `shape` for what is not one JSON array, and with reason `event` for what is no
+        event, by its position.
+        """
+    @property
+    def provenance(self, /) -> str:
+        """
+        Who says it.
+        """
+    @property
+    def provider_sequence(self, /) -> int | float | None:
+        """
+        The provider's own number.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        Why something is missing here; None where nothing is.
+        """
+    @property
+    def timestamp(self, /) -> int | float | None:
+        """
+        When it happened, in ms since 1970.
+        """
+    @property
+    def type(self, /) -> str | None:
+        """
+        The type; None for a gap.
+        """
 
 @final
 class Explanation:
@@ -461,6 +586,79 @@ class FleetView:
         """
 
 @final
+class Frame:
+    """
+    One frame of a replay.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, id: str | None = None, event: str, data: str) -> Frame: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def data(self, /) -> str:
+        """
+        The row as one line of JSON, `{"id", "kind", "text"}` or `{"id", "kind", "reason"}`; empty for a heartbeat.
+        """
+    @property
+    def event(self, /) -> str:
+        """
+        `line`, `gap` or `heartbeat`.
+        """
+    @property
+    def id(self, /) -> str | None:
+        """
+        The row's id. Heartbeats and gaps without a number have none, and move no cursor.
+        """
+    @property
+    def row(self, /) -> Row | None:
+        """
+        The row, as a window has it; None for a heartbeat.
+        """
+    def to_sse(self, /) -> bytes:
+        """
+        The frame as one server-sent event with the empty line that ends it, for a response of `text/event-stream`. Any text
+        arrives, but that each CR, LF or CRLF in `data` arrives as one LF. An event without an id leaves the client's last one
+        alone; a heartbeat is a comment.
+        """
+
+@final
+class Gap:
+    """
+    Something that is missing from a journal.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, first: SupportsIndex, last: SupportsIndex, reason: str, start: SupportsIndex, end: SupportsIndex) -> Gap: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def end(self, /) -> int:
+        """
+        Where they end, newline included. The same as `start` where records are missing without a trace.
+        """
+    @property
+    def first(self, /) -> int:
+        """
+        The first number that it stands for.
+        """
+    @property
+    def last(self, /) -> int:
+        """
+        The last one. One less than `first` where damaged bytes stand for no number, as a line that is there twice.
+        """
+    @property
+    def reason(self, /) -> str:
+        """
+        Why: `corrupt-record` where it was found, any other word where it was recorded.
+        """
+    @property
+    def start(self, /) -> int:
+        """
+        Where its bytes in `events.jsonl` begin.
+        """
+
+@final
 class Heartbeat:
     """
     What a heartbeat did. True where it landed.
@@ -600,6 +798,66 @@ class IdempotencyStore:
         """
 
 @final
+class Journal:
+    """
+    The journal of one run, as its one writer has it. Opened by `Journal.open`.
+
+        with Journal.open(directory, owner, Redactor(secrets)) as journal:
+            journal.append([Event("e-1", "provider", "message", {"text": "hello"})])
+
+    It takes no lock: one program at a time writes, under a lock of its own that guards the run. Threads may share it; one
+    call waits for the other. In a forked child it is the parent's: using it there is `ExecutionInputError` with reason
+    `forked`, closing it does nothing.
+    """
+    def __enter__(self, /) -> Journal: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def append(self, /, page: "collections.abc.Iterable[Event] | collections.abc.Iterable[collections.abc.Mapping[str, typing.Any]]") -> Appended:
+        """
+        Appends the events of a page that are not in the journal yet, each once, in the page's order.
+
+        Once it has returned, every event of the page is readable or a gap stands for it, durably, and a repetition of the
+        page adds nothing. What it costs does not depend on the length of the journal. A batch that a crash has left pending
+        is recovered first. In the place of events a page may hold dictionaries of the members that `Event.page_from_json`
+        takes.
+
+        Raises `ExecutionInputError` for an event that no record can hold, and with reason `event` or `shape` for what is none;
+        `TypeError` and `ValueError` for data that `json.dumps` does not take; nothing was written then.
+        `ExecutionJournalError` and `ExecutionVersionError` for a journal that is damaged; all its files are as they were.
+        `ExecutionIoError`: repeating the page appends what is missing.
+        """
+    def close(self, /) -> None:
+        """
+        Closes every descriptor, once a call in another thread has done. Does nothing the second time.
+        """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
+    @staticmethod
+    def open(directory: str | PathLike[str], owner: Owner, redactor: Redactor, *, host: TestHost | None = None) -> Journal:
+        """
+        The journal in a run's directory, which exists. Nothing of it is read before the first call that needs it. Ids, types
+        and data of events are redacted before any byte of them is written.
+
+        Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
+        """
+    @property
+    def owner(self, /) -> Owner:
+        """
+        Whose journal it is.
+        """
+    def recover(self, /) -> Recovered:
+        """
+        Judges what stands on disk and finishes a batch that was left pending. Once it has returned nothing is pending. Where
+        nothing was, it writes nothing, but for what crashed writers left staged, which it removes.
+
+        Raises `ExecutionJournalError` and `ExecutionVersionError` for a journal that is damaged: every file is as it was.
+        `ExecutionIoError`: another recovery goes on where this one stopped.
+        """
+
+@final
 class LeftOut:
     """
     What a walk did not look at; nothing of it hides anything else. True where something was left out.
@@ -634,6 +892,49 @@ class LeftOut:
     def unreadable(self, /) -> int:
         """
         Directories that could not be listed or searched. Where the record in one can be read, it is.
+        """
+
+@final
+class LogReader:
+    """
+    A reader of one run's lines. It writes nothing, takes no lock, and keeps nothing open but the run's directory. Opened by
+    `LogReader.open`. Threads may share it, and a forked child may go on using it.
+    """
+    def __enter__(self, /) -> LogReader: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def close(self, /) -> None:
+        """
+        Closes the directory, once reads in other threads have done. Does nothing the second time.
+        """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
+    def history(self, /, before: str) -> Window:
+        """
+        The rows just before the one with this id, within the same limits. Raises as `tail`, and `ExecutionInputError` for an
+        id that no row ever had.
+        """
+    def lines(self, /, after: str | None = None, limit: SupportsIndex = ...) -> Window:
+        """
+        At most `limit` rows just after the one with this id, from the oldest on without one; within the same limits. Raises
+        as `history`.
+        """
+    @staticmethod
+    def open(directory: str | PathLike[str], *, host: TestHost | None = None) -> LogReader:
+        """
+        Reads in a run's directory, which exists.
+
+        Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
+        """
+    def tail(self, /) -> Window:
+        """
+        The last rows: at most 400, and at most 262,144 bytes of them. What is read does not depend on the log's length.
+
+        Raises `ExecutionIoError` for whatever is not a missing file; `ExecutionVersionError` and `ExecutionJournalError` for
+        `log-meta.json`; `ExecutionInputError` with reason `closed`.
         """
 
 @final
@@ -755,6 +1056,42 @@ class Options:
         """
 
 @final
+class Owner:
+    """
+    Whose journal it is. All of it is compared exactly, and none of it is redacted.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, task_id: str, run_id: str, provider: str, job_id: str | None = None, turn_id: str | None = None) -> Owner: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def job_id(self, /) -> str | None:
+        """
+        The provider's job, where it has one.
+        """
+    @property
+    def provider(self, /) -> str:
+        """
+        The provider, by its public name.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        The run, which has a directory of its own.
+        """
+    @property
+    def task_id(self, /) -> str:
+        """
+        The task.
+        """
+    @property
+    def turn_id(self, /) -> str | None:
+        """
+        The provider's root turn, where there is one.
+        """
+
+@final
 class OwnershipGuard:
     """
     Holds the record's lock while the session owns the seat. Released by `release()`, at the end of a `with` block, and
@@ -774,6 +1111,70 @@ class OwnershipGuard:
         """
         The sequence that was found to be the session's. Raises `HarnessStateInputError` with reason `released` once
         the guard was released, and with reason `forked` in a forked child.
+        """
+
+@final
+class PendingBatch:
+    """
+    A batch that was announced and not acknowledged.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, records: SupportsIndex, kept: SupportsIndex) -> PendingBatch: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def kept(self, /) -> int:
+        """
+        How many of them are there whole, from the first on.
+        """
+    @property
+    def records(self, /) -> int:
+        """
+        How many records it has.
+        """
+
+@final
+class Placed:
+    """
+    Where an event of a page stands in the journal.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, sequence: SupportsIndex, how: str) -> Placed: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def how(self, /) -> str:
+        """
+        How it came to its number: `recorded` (a new record holds it), `oversized` (a new gap stands for it, because its
+        record would have been too long), `known` (it was there already, in the journal or earlier in the page).
+        """
+    @property
+    def sequence(self, /) -> int:
+        """
+        Its ingestion number.
+        """
+
+@final
+class Position:
+    """
+    A place in the log.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, offset: SupportsIndex, sequence: SupportsIndex) -> Position: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def offset(self, /) -> int:
+        """
+        How many bytes of `events.jsonl` lie before it.
+        """
+    @property
+    def sequence(self, /) -> int:
+        """
+        The number of the last record before it; 0 where there is none.
         """
 
 @final
@@ -820,6 +1221,73 @@ class ProcessIdentity:
     def start(self, /) -> int:
         """
         Start time in the unit of the system's process table (Linux: clock ticks since boot).
+        """
+
+@final
+class Projected:
+    """
+    What a projection holds.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, first: SupportsIndex, next: SupportsIndex, bytes: SupportsIndex) -> Projected: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def bytes(self, /) -> int:
+        """
+        Bytes of `job.log`.
+        """
+    @property
+    def first(self, /) -> int:
+        """
+        The oldest number that it has an entry for. Above 1 where older ones were trimmed.
+        """
+    @property
+    def next(self, /) -> int:
+        """
+        The number of the entry that comes next.
+        """
+
+@final
+class Projection:
+    """
+    The writer of one run's public lines, `job.log`, which are made from the journal. Opened by `Projection.open`.
+
+    Like a `Journal` it takes no lock, threads may share it, and in a forked child it is the parent's. Readers take none
+    either and are disturbed by nothing that it does.
+    """
+    def __enter__(self, /) -> Projection: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def catch_up(self, /) -> Projected:
+        """
+        Writes a line for each record of the journal that is acknowledged and has none yet. Durable once it has returned.
+        Where nothing is new, nothing is written.
+
+        Raises `ExecutionIoError`; `ExecutionVersionError` and `ExecutionJournalError` as the journal refuses, or for
+        `log-meta.json`. What was acknowledged stays.
+        """
+    def close(self, /) -> None:
+        """
+        Closes every descriptor, once a call in another thread has done. Does nothing the second time.
+        """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
+    @staticmethod
+    def open(directory: str | PathLike[str], *, host: TestHost | None = None) -> Projection:
+        """
+        The projection in a run's directory, which exists. Nothing is read or written.
+
+        Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
+        """
+    def trim(self, /, keep_bytes: SupportsIndex) -> Projected:
+        """
+        Drops whole old lines so that at most this many bytes of `job.log` stay. Journal, keys, result and checkpoints are
+        not touched. Raises as `catch_up`; the next one then writes again what is missing.
         """
 
 @final
@@ -955,6 +1423,32 @@ class Record:
         When the record was written or last confirmed, wall clock in ms since 1970.
         """
 
+@final
+class Recovered:
+    """
+    What a recovery found and did.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, kept: SupportsIndex, gap: bool, end: Position) -> Recovered: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def end(self, /) -> Position:
+        """
+        The end of the journal.
+        """
+    @property
+    def gap(self, /) -> bool:
+        """
+        Whether a gap took the place of the first one that was not.
+        """
+    @property
+    def kept(self, /) -> int:
+        """
+        How many records of a pending batch were there and are acknowledged now.
+        """
+
 @disjoint_base
 class Redactor:
     """
@@ -992,6 +1486,104 @@ class Redactor:
     def texts(self, /, texts: SupportsGetItem[int, str]) -> list[str]:
         """
         Many texts in one call.
+        """
+
+@final
+class Replay:
+    """
+    All lines of a run and those to come, as frames. Opened by `Replay.open`.
+
+        with Replay.open(directory, last_event_id) as replay:
+            for frame in replay:
+                if frame.row is not None:
+                    print(frame.row.id, frame.row.text)
+
+    It has no thread, and one thread at a time uses it: whoever consumes pulls. What is read ahead is bounded by 327,680
+    bytes, and nothing is read while that much waits, so that a slow consumer misses nothing and sees nothing twice. Closing
+    it, or letting go of it, leaves no descriptor. In a forked child it is dead: using it there is `ExecutionInputError` with
+    reason `forked`, closing it does nothing.
+    """
+    def __enter__(self, /) -> Replay: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __iter__(self, /) -> Replay: ...
+    def __next__(self, /) -> Frame:
+        """
+        As `next` without a time limit; closing the replay ends the iteration.
+        """
+    def __repr__(self, /) -> str: ...
+    def close(self, /) -> None:
+        """
+        Closes every descriptor. A wait in another thread ends, and closes them when it has.
+        """
+    @property
+    def closed(self, /) -> bool:
+        """
+        Whether it was closed.
+        """
+    @property
+    def descriptor(self, /) -> int | None:
+        """
+        The descriptor that becomes readable when `poll` should be called, for `select` and its like; None on platforms
+        without one, where only `next` waits. It is the replay's own: do not read from it or close it.
+
+        Raises `ExecutionInputError` with reason `closed` or `forked`.
+        """
+    @property
+    def directory(self, /) -> str:
+        """
+        The run's directory, as it was given.
+        """
+    def due_in(self, /) -> float:
+        """
+        In how many seconds to `poll` at the latest although nothing has changed: a heartbeat is due then, or it is time to
+        look, where nothing tells of changes. For whoever waits by means of its own and has no descriptor. Raises
+        `ExecutionInputError` with reason `closed` or `forked`; `HandleBusyError` while another call uses it.
+        """
+    def fileno(self, /) -> int:
+        """
+        The descriptor, so that a selector takes the replay itself. Raises as `descriptor`; `ExecutionInputError` with reason
+        `no-descriptor` where there is none.
+        """
+    @property
+    def has_unread(self, /) -> bool:
+        """
+        Whether the `poll` after the last frame that waits reads from disk: it is new, or there was no room for more when it
+        read last. Otherwise it makes a few system calls, unless it is told of a change.
+        """
+    def next(self, /, timeout: SupportsFloat | SupportsIndex | None = None) -> Frame | None:
+        """
+        Waits for the next frame, for at most `timeout` seconds, without end where that is None; answers None when the time
+        is over. Other threads run meanwhile, and signal handlers do. No row is lost where it raises: the next call gives it.
+
+        Raises what a signal handler raises, within 0.1 s; `CancelledError` when a `Cancel` ends the wait, and when another
+        thread closes the replay; `ExecutionInputError` with reason `closed` once it is closed; `HandleBusyError` while
+        another call uses it; `ExecutionIoError` for whatever is not a missing file, `ExecutionVersionError` and
+        `ExecutionJournalError` for `log-meta.json`.
+        """
+    @staticmethod
+    def open(directory: str | PathLike[str], last_event_id: str | None = None, *, heartbeats: bool = True, host: TestHost | None = None) -> Replay:
+        """
+        Replays what stands in a run's directory from just after the row with this id on, and from the oldest row on without
+        one. Where that row or those after it are not retained, and where no row ever had the id, the first frame is a gap.
+        `heartbeats=False` leaves out the frames that come after 20 seconds without another.
+
+        Raises `ExecutionUnknownRunError` where there is no such directory, `ExecutionIoError` where it cannot be opened.
+        """
+    @property
+    def pending_bytes(self, /) -> int:
+        """
+        Bytes of frames that wait for the consumer, as it was when the last frame was handed out.
+        """
+    def poll(self, /) -> Frame | None:
+        """
+        The next frame without waiting; None where there is none yet. For event loops: call it until it answers None, and
+        then whenever the descriptor is readable. Raises as `next`.
+        """
+    @property
+    def resume_point(self, /) -> str | None:
+        """
+        The id to open with the next time: that of the last row that was handed out, and the one that this was opened with
+        before the first. It stays after closing.
         """
 
 @final
@@ -1083,6 +1675,37 @@ class Reservation:
         """
         Says that nothing outside exists: the next create with this key, and any body, may make the thing. Durable once it
         has returned. Raises `IdempotencyClaimLostError`, and as `complete` with the reservation still held.
+        """
+
+@final
+class Row:
+    """
+    One row of a window.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, id: str | None = None, kind: str, text: str | None = None, reason: str | None = None) -> Row: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def id(self, /) -> str | None:
+        """
+        What stands for it as a cursor, for ever. None for a gap without a number.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        `line` or `gap`.
+        """
+    @property
+    def reason(self, /) -> str | None:
+        """
+        Why something is missing, where that is known; None for a line.
+        """
+    @property
+    def text(self, /) -> str | None:
+        """
+        What a line shows; None for a gap.
         """
 
 @final
@@ -1654,6 +2277,32 @@ class Watch:
         """
 
 @final
+class Window:
+    """
+    Some rows that stand side by side, the oldest first.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, rows: SupportsGetItem[int, Row], before: str | None = None, after: str | None = None) -> Window: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def after(self, /) -> str | None:
+        """
+        The cursor for what follows; None where the window holds no row with a number.
+        """
+    @property
+    def before(self, /) -> str | None:
+        """
+        The cursor for the next older window; None where there is nothing older.
+        """
+    @property
+    def rows(self, /) -> tuple[Row, ...]:
+        """
+        The rows.
+        """
+
+@final
 class Writer:
     """
     One session's voice in one agent's directory. Threads may share it.
@@ -1776,6 +2425,18 @@ def arm_hook_deadline(agent_dir: str | PathLike[str] | None = None) -> None:
     `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
     """
 
+def check(directory: str | PathLike[str], *, visit: "collections.abc.Callable[[Gap], object] | None" = None, host: TestHost | None = None) -> Checked:
+    """
+    Checks the journal in a run's directory: which of it is whole, what is a gap, what is damaged. A run that never recorded
+    anything has an empty one. Writes nothing. The acknowledged bytes are read once.
+
+    With a function as `visit` each gap is handed to it as it is found, and the list in the answer stays empty: then the
+    memory does not depend on the journal's length. What the function raises is raised once the log is read.
+
+    Raises `ExecutionJournalError` and `ExecutionVersionError` as the journal refuses, `ExecutionUnknownRunError` where there
+    is no such directory, `ExecutionIoError`.
+    """
+
 def check_hook(environ: "collections.abc.Mapping[str, str]", harness: str | None = None) -> tuple[bool, str]:
     """
     What a hook that is started with this environment would find: whether all is in order, and a line for each thing
@@ -1835,6 +2496,23 @@ def panic() -> "typing.NoReturn":
 def read_fleet(root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> FleetView:
     """
     Reads every record below a directory once. For more than one read make a `Fleet`, which takes the same arguments.
+    """
+
+def read_run_result_json(directory: str | PathLike[str], *, host: TestHost | None = None) -> str | None:
+    """
+    The collected result of a run as it may be shown, as JSON text; None where there is none. `read_run_result` gives it as
+    Python data. It is redacted by recognised credentials, shows neither text of files nor diagnostics, and numbers keep
+    their digits. Writes nothing.
+
+    Raises `ExecutionUnknownRunError`, `ExecutionIoError`, `ExecutionVersionError`.
+    """
+
+def retention_candidates(root: str | PathLike[str], *, host: TestHost | None = None) -> list[str]:
+    """
+    The runs below a root whose private raw diagnostics are there and have expired and whose result is durable, in the order
+    of their names. Nothing is removed.
+
+    Raises `ExecutionIoError`. A run that cannot be judged is left out.
     """
 
 def serve_hook(arguments: SupportsGetItem[int, str], environ: "collections.abc.Mapping[str, str]") -> None:

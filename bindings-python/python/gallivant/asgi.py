@@ -1,4 +1,5 @@
-"""An ASGI middleware for creates with an `Idempotency-Key`, for Starlette, FastAPI and every other ASGI framework.
+"""For Starlette, FastAPI and every other ASGI framework: a middleware for creates with an `Idempotency-Key`, and a run's
+lines as server-sent events.
 
     def belongs_to(scope):
         # Whatever decides what is made besides the body: the parent in the path, and who is acting.
@@ -9,6 +10,9 @@
 
 Put it inside what authenticates, and outside whatever reads or changes the body. The guide is
 `docs/guides/idempotency.md` of the project.
+
+    async def events(request):
+        return ReplayResponse(directory_of_run(request.path_params["run"]))
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ import os
 from . import _native
 from ._aio_idempotency import FinishedClaim, IdempotencyStore, Reservation, Ticket, UnknownClaim
 from ._asgi_messages import Answer, Body, Captured, TooLarge, problem
+from ._asgi_replay import ReplayApp, ReplayResponse
 from ._offload import finish, over
 from .errors import GallivantError, IdempotencyAnswerTooLargeError, IdempotencyClaimLostError
 
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     Named = Union[tuple[str, Sequence[str]], None]
     Path = Union[str, os.PathLike[str]]
 
-__all__ = ["Answer", "Creating", "IdempotencyMiddleware", "SAVED_HEADERS"]
+__all__ = ["Answer", "Creating", "IdempotencyMiddleware", "ReplayApp", "ReplayResponse", "SAVED_HEADERS"]
 
 # The headers that are saved with an answer and replayed: those that say what the body is and where the thing is. Nothing
 # that belongs to one client or one moment (cookies, credentials, dates) is among them.

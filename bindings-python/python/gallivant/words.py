@@ -97,6 +97,28 @@ IGNORED_CHILD_EVENT = "child-event"
 IGNORED_NO_CHANGE = "no-change"
 IGNORED_UNATTRIBUTED_NOTIFY = "unattributed-notify"
 
+# Who says what an event of a journal holds: `journal.Event.provenance`.
+PROVENANCE_PROVIDER = "provider"
+PROVENANCE_LOCAL = "local"
+PROVENANCE_BOUNDARY = "boundary"
+
+# Why something is missing: `journal.Event.gap`, `Row.reason`, `Gap.reason`.
+GAP_PROVIDER_GAP = "provider-gap"
+GAP_INTERRUPTED_APPEND = "interrupted-append"
+GAP_OVERSIZED_RECORD = "oversized-record"
+GAP_CORRUPT_RECORD = "corrupt-record"
+GAP_LOCAL_OUTPUT_MISSING = "local-output-missing"
+GAP_LOCAL_OUTPUT_TRUNCATED = "local-output-truncated"
+GAP_LOCAL_OUTPUT_EXPIRED = "local-output-expired"
+GAP_REDACTION_MISSING = "redaction-missing"
+GAP_INDEX_MISSING = "index-missing"
+GAP_RETAINED = "retained"
+
+# How an event of a page came to its number: `journal.Placed.how`.
+PLACED_RECORDED = "recorded"
+PLACED_OVERSIZED = "oversized"
+PLACED_KNOWN = "known"
+
 # What a probe answers, and `ProcessIdentity.liveness`.
 LIVENESS_ALIVE = "alive"
 LIVENESS_DEAD = "dead"

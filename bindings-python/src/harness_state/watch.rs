@@ -1,16 +1,11 @@
 //! `gallivant.Watch`.
-//!
-//! A wait runs without the interpreter, in slices on the main thread so that signal handlers run, and in one piece on any
-//! other: there nothing but a change, a cancellation and closing end it, and all three wake it.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use gallivant_core::harness_state::{self as core, WatchOptions, WatchWaker};
-use gallivant_core::{Code, Error, Host, Result};
+use gallivant_core::harness_state::{self as core, WatchOptions};
+use gallivant_core::{Code, Host, Result};
 use pyo3::prelude::*;
 
 use super::change::Change;
@@ -18,13 +13,10 @@ use super::fleet::bounds_of;
 use super::options::{Options, options_of};
 use super::probe::{fleet_probe_of, watch_probe_of};
 use crate::argument::{Given, length_of, taken};
+use crate::call::{self, Bell};
 use crate::host::host_of;
 use crate::testing::TestHost;
-use crate::{call, error};
-
-/// How long the main thread waits without asking for signals. One that arrives while it sleeps ends the sleep; this is
-/// for one that arrives just before, or in another thread.
-const SLICE: Duration = Duration::from_millis(50);
+use crate::waiting::{Ended, Waiting, Waits};
 
 /// Tells what changes, as soon as it has. Made by `Watch.record` and `Watch.fleet`.
 ///
@@ -43,29 +35,17 @@ const SLICE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Watch {
     path: PathBuf,
-    host: Host,
-    pid: u32,
-    slot: Mutex<Slot>,
-    /// Whether a call uses it. The mutex alone would not do: between two slices nobody holds it.
-    in_use: AtomicBool,
-    is_closed: AtomicBool,
-    waker: WatchWaker,
-    descriptor: Option<RawFd>,
+    waiting: Waiting<core::Watch>,
 }
 
-#[derive(Debug)]
-struct Slot {
-    /// None once it is closed.
-    watch: Option<core::Watch>,
-    /// A change that could not be handed out, because something was raised meanwhile.
-    kept: Option<core::Change>,
-}
+impl Waits for core::Watch {
+    type Told = core::Change;
+    const NAME: &'static str = "watch";
+    const MISUSED: Code = Code::HarnessStateInput;
 
-/// How a wait ended.
-enum Ended {
-    Changed(core::Change),
-    TimedOut,
-    Closed,
+    fn next(&mut self, longest: Option<Duration>) -> Result<Option<core::Change>> {
+        core::Watch::next(self, longest)
+    }
 }
 
 #[pymethods]
@@ -145,11 +125,11 @@ impl Watch {
     #[pyo3(signature = (timeout=None))]
     fn next(&self, py: Python<'_>, timeout: Option<Given<f64>>) -> PyResult<Option<Change>> {
         let longest = taken(timeout).map(|seconds| length_of(py, seconds)).transpose()?.flatten();
-        self.refuse_closed(py)?;
-        match self.wait(py, longest)? {
-            Ended::Changed(change) => Change::of(py, change).map(Some),
+        self.waiting.refuse_closed(py)?;
+        match self.waiting.wait(py, longest)? {
+            Ended::Told(change) => Change::of(py, change).map(Some),
             Ended::TimedOut => Ok(None),
-            Ended::Closed => Err(error::raise(py, &Error::new(Code::Cancelled, "the watch was closed"))),
+            Ended::Closed => Err(Waiting::<core::Watch>::closed_meanwhile(py)),
         }
     }
 
@@ -165,29 +145,24 @@ impl Watch {
     /// Raises `HarnessStateInputError` with reason `closed` or `forked`.
     #[getter]
     fn descriptor(&self, py: Python<'_>) -> PyResult<Option<RawFd>> {
-        self.refuse_closed(py)?;
-        self.refuse_forked(py)?;
-        Ok(self.descriptor)
+        self.waiting.descriptor(py)
     }
 
     /// The descriptor, so that a selector takes the watch itself. Raises as `descriptor`; `HarnessStateInputError` with
     /// reason `no-descriptor` where there is none.
     fn fileno(&self, py: Python<'_>) -> PyResult<RawFd> {
-        let message = "the platform has no descriptor to poll for changes";
-        self.descriptor(py)?.ok_or_else(|| input(py, message, "no-descriptor"))
+        self.waiting.fileno(py)
     }
 
     /// Closes every descriptor. A wait in another thread ends, and closes them when it has.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.is_closed.store(true, Ordering::SeqCst);
-        self.waker.wake();
-        call::infallible(py, || self.let_go())
+        self.waiting.close(py)
     }
 
     /// Whether it was closed.
     #[getter]
     fn closed(&self) -> bool {
-        self.is_closed.load(Ordering::SeqCst)
+        self.waiting.is_closed()
     }
 
     /// The path that is watched, as it was given.
@@ -203,8 +178,8 @@ impl Watch {
     /// As `next` without a time limit; closing the watch ends the iteration.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Change>> {
         loop {
-            match self.wait(py, None)? {
-                Ended::Changed(change) => return Change::of(py, change).map(Some),
+            match self.waiting.wait(py, None)? {
+                Ended::Told(change) => return Change::of(py, change).map(Some),
                 Ended::Closed => return Ok(None),
                 Ended::TimedOut => {}
             }
@@ -235,122 +210,8 @@ impl Watch {
 
 impl Watch {
     fn of(watch: core::Watch, path: PathBuf, host: Host) -> Self {
-        let (waker, descriptor) = (watch.waker(), watch.descriptor().map(|fd| fd.as_raw_fd()));
-        Watch {
-            path,
-            pid: host.processes.own_pid(),
-            host,
-            slot: Mutex::new(Slot { watch: Some(watch), kept: None }),
-            in_use: AtomicBool::new(false),
-            is_closed: AtomicBool::new(false),
-            waker,
-            descriptor,
-        }
-    }
-
-    fn wait(&self, py: Python<'_>, longest: Option<Duration>) -> PyResult<Ended> {
-        self.refuse_forked(py)?;
-        call::refuse_cancelled(py)?;
-        let Some(_using) = Using::begin(self) else {
-            if self.closed() {
-                return Ok(Ended::Closed);
-            }
-            let message = "another call waits with this watch, or closes it";
-            return Err(error::raise(py, &Error::new(Code::HandleBusy, message)));
-        };
-        let waits = longest != Some(Duration::ZERO);
-        let slice = if waits && is_main_thread(py)? { SLICE } else { Duration::MAX };
-        let clock = &self.host.clock;
-        let deadline = longest.map(|longest| clock.awake().saturating_add(longest));
-        let _ringing = call::ringing(&self.waker);
-        loop {
-            if self.closed() {
-                return Ok(Ended::Closed);
-            }
-            let left = deadline.map(|deadline| deadline.saturating_sub(clock.awake()));
-            let turn = left.unwrap_or(Duration::MAX).min(slice);
-            let turn = (turn < Duration::MAX).then_some(turn);
-            match call::infallible(py, || self.turn(turn))? {
-                Ok(true) => {
-                    let kept = self.slot().kept.take();
-                    return Ok(kept.map_or(Ended::TimedOut, Ended::Changed));
-                }
-                Ok(false) if left.is_some_and(|left| left <= slice) => return Ok(Ended::TimedOut),
-                Ok(false) => {}
-                // Woken to close, by a cancel, or by one that had been set when the wait before this one was over.
-                Err(woken) if woken.code() == Code::Cancelled => {
-                    if call::is_set() && !self.closed() {
-                        return Err(error::raise(py, &woken));
-                    }
-                }
-                Err(failed) => return Err(error::raise(py, &failed)),
-            }
-            py.check_signals()?;
-        }
-    }
-
-    /// One slice of a wait. Whether there is a change, which is kept until it can be handed out.
-    fn turn(&self, longest: Option<Duration>) -> Result<bool> {
-        let mut slot = self.slot();
-        if slot.kept.is_none() {
-            let Some(watch) = &mut slot.watch else { return Ok(false) };
-            slot.kept = watch.next(longest)?;
-        }
-        Ok(slot.kept.is_some())
-    }
-
-    /// Only whoever uses the watch, and whoever closes one that nobody uses, takes it: nobody waits here.
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Closes what is to be closed, where no call uses it. Whichever comes last of closing and the end of a call does.
-    fn let_go(&self) {
-        if self.closed() && !self.is_forked() && !self.in_use.swap(true, Ordering::SeqCst) {
-            self.slot().watch = None;
-            self.in_use.store(false, Ordering::SeqCst);
-        }
-    }
-
-    fn is_forked(&self) -> bool {
-        self.host.processes.own_pid() != self.pid
-    }
-
-    fn refuse_forked(&self, py: Python<'_>) -> PyResult<()> {
-        let message = "the watch was opened before a fork and belongs to the parent";
-        if self.is_forked() { Err(input(py, message, "forked")) } else { Ok(()) }
-    }
-
-    fn refuse_closed(&self, py: Python<'_>) -> PyResult<()> {
-        if self.closed() { Err(input(py, "the watch is closed", "closed")) } else { Ok(()) }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        // Nobody uses what is dropped, but for a thread of the parent's that did at the moment of a fork: what that was
-        // changing can neither be used nor be dropped.
-        if matches!(self.slot.try_lock(), Err(TryLockError::WouldBlock)) {
-            let slot = self.slot.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(slot.watch.take());
-            std::mem::forget(slot.kept.take());
-        }
-    }
-}
-
-/// A call that uses a watch.
-struct Using<'a>(&'a Watch);
-
-impl<'a> Using<'a> {
-    fn begin(watch: &'a Watch) -> Option<Self> {
-        (!watch.in_use.swap(true, Ordering::SeqCst)).then_some(Using(watch))
-    }
-}
-
-impl Drop for Using<'_> {
-    fn drop(&mut self) {
-        self.0.in_use.store(false, Ordering::SeqCst);
-        self.0.let_go();
+        let (bell, descriptor) = (Bell::Watch(watch.waker()), watch.descriptor().map(|fd| fd.as_raw_fd()));
+        Watch { path, waiting: Waiting::new(watch, bell, descriptor, host) }
     }
 }
 
@@ -366,15 +227,4 @@ fn timing_of(
         probe_interval: of(probe_interval_ms, default.probe_interval),
         settle: of(settle_ms, default.settle),
     }
-}
-
-/// Whether this is the thread in which signal handlers run.
-fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
-    let threading = py.import("threading")?;
-    let main = threading.call_method0("main_thread")?.getattr("ident")?;
-    main.eq(threading.call_method0("get_ident")?)
-}
-
-fn input(py: Python<'_>, message: &str, reason: &'static str) -> PyErr {
-    error::raise(py, &Error::new(Code::HarnessStateInput, message).with_reason(reason))
 }

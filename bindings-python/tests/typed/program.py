@@ -8,7 +8,7 @@ from pathlib import Path
 from typing_extensions import assert_type
 
 import gallivant
-from gallivant import aio, asgi, idempotency, redaction, testing, words
+from gallivant import aio, asgi, idempotency, journal, redaction, testing, words
 
 
 def write(directory: Path) -> None:
@@ -66,6 +66,48 @@ async def create_in_a_loop(path: Path, app: asgi.App) -> None:
         assert_type((await begun.wait(None)).kind, str)
     asgi.IdempotencyMiddleware(app, store, belongs_to=lambda scope: ("things.create", [scope["path"]]))
     asgi.IdempotencyMiddleware(app, store)  # type: ignore[call-arg]
+
+
+def record(directory: Path) -> None:
+    owner = journal.Owner(task_id="t", run_id="r", provider="p")
+    event = journal.Event("e", "provider", "output", {"a": [1]}, provider_sequence=2**70, timestamp=1.5)
+    assert_type(event.provider_sequence, "int | float | None")
+    with journal.Journal.open(directory, owner, redaction.Redactor()) as log:
+        assert_type(log.append([event, journal.Event("g", "local", reason=words.GAP_RETAINED)]).placed[0].how, str)
+        log.append([{"id": "e", "provenance": "local", "type": "t"}])
+        log.append(journal.Event.page_from_json("[]"))
+        log.append(["e"])  # type: ignore[arg-type]
+    with journal.Projection.open(directory) as lines:
+        assert_type(lines.catch_up().first, int)
+    with journal.LogReader.open(directory) as reader:
+        assert_type(reader.lines(None, 5).rows, "tuple[journal.Row, ...]")
+        assert_type(reader.tail().before, "str | None")
+        reader.history(5)  # type: ignore[arg-type]
+    with journal.Replay.open(directory, "7", heartbeats=False) as replay:
+        assert_type(replay.next(0.5), "journal.Frame | None")
+        for frame in replay:
+            assert_type(frame.to_sse(), bytes)
+            assert_type(frame.row, "journal.Row | None")
+    assert_type(journal.check(directory, visit=lambda gap: gap.start).gaps, "tuple[journal.Gap, ...]")
+    assert_type(journal.read_run_result_json(directory), "str | None")
+    result = journal.read_run_result(directory)
+    if result is not None:
+        print(result["cost"])
+    journal.Journal.open(directory, "owner", redaction.Redactor())  # type: ignore[arg-type]
+
+
+async def record_awaited(directory: Path) -> None:
+    owner = journal.Owner(task_id="t", run_id="r", provider="p")
+    async with await aio.Journal.open(directory, owner, redaction.Redactor()) as log:
+        assert_type(await log.append([journal.Event("e", "local", "t")]), journal.Appended)
+    async with await aio.Replay.open(directory) as replay:
+        assert_type(await replay.poll(), "journal.Frame | None")
+        async for frame in replay:
+            assert_type(frame, journal.Frame)
+    assert_type(await aio.check_journal(directory), journal.Checked)
+    asgi.ReplayApp(lambda scope: None if scope["path"] == "/" else directory)
+    asgi.ReplayApp(lambda scope: asgi.ReplayResponse(directory, last_event_id="7"))
+    asgi.ReplayApp(lambda scope: 5)  # type: ignore[arg-type, return-value]
 
 
 def look(root: Path) -> None:
