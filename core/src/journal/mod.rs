@@ -17,7 +17,7 @@
 //! - [`check`]: what a journal is worth;
 //! - `index`, [`Projection`]: the public lines, made from the log;
 //! - [`LogReader`]: the last lines, the ones before, the ones after;
-//! - [`Replay`]: all lines and those to come, as frames;
+//! - [`Replay`], [`server_sent_event`]: all lines and those to come, as frames, and these on the wire;
 //! - [`DisplayWindow`]: what of them a user interface shows;
 //! - [`OutputPage`], `output_state`: a page of a local run's raw output, and how far it is taken in, as pure functions;
 //! - [`LocalOutput`], [`OutputQueue`]: the pages of one run, and the runs that are waiting;
@@ -45,6 +45,7 @@ mod replay_keys;
 mod result_view;
 mod retention;
 mod scan;
+mod sse;
 mod tail;
 mod writer;
 
@@ -67,5 +68,6 @@ pub use replay::{Frame, HEARTBEAT, MAX_PENDING_BYTES, Replay, ReplayWaker};
 pub use result_view::{Collected, RESULT, Standing, private_result, read_run_result, result_view};
 pub use retention::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS, retention_candidates};
 pub use scan::Position;
+pub use sse::server_sent_event;
 pub use tail::{LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, Row, RowContent, Window};
 pub use writer::{Journal, LOG, Recovered};

@@ -23,6 +23,8 @@ use crate::storage::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker};
 
 /// After so long without a frame there is a heartbeat (EX-JRN-70).
 pub const HEARTBEAT: Duration = Duration::from_millis(20_000);
+/// The event of a heartbeat's frame.
+pub(super) const HEARTBEAT_EVENT: &str = "heartbeat";
 /// The most bytes of frames that wait for the consumer (EX-JRN-70).
 pub const MAX_PENDING_BYTES: u64 = 327_680;
 /// How often it looks where the system does not notify.
@@ -178,7 +180,7 @@ impl Replay {
                 frame
             }
             None if now.saturating_sub(self.last_frame) >= HEARTBEAT => {
-                Frame { id: None, event: "heartbeat", data: String::new() }
+                Frame { id: None, event: HEARTBEAT_EVENT, data: String::new() }
             }
             None => {
                 let alarm = Alarm { awake: Some(self.next_look(now)), wall: None };
