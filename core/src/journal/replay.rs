@@ -166,10 +166,29 @@ impl Replay {
     /// # Errors
     /// As [`Replay::next`], but for the cancellation.
     pub fn poll(&mut self) -> Result<Option<Frame>> {
+        self.look()?;
+        self.take()
+    }
+
+    /// The half of [`Replay::poll`] that reads: looks what has changed and reads ahead, unless frames wait. For event
+    /// loops that let another thread read.
+    ///
+    /// # Errors
+    /// As [`Replay::poll`].
+    pub fn look(&mut self) -> Result<()> {
         if self.pending.is_empty() {
             self.notice()?;
             self.read_ahead()?;
         }
+        Ok(())
+    }
+
+    /// The half of [`Replay::poll`] that hands out, and reads no file: the next frame that waits, or a heartbeat that is
+    /// due. Where there is none, the descriptor becomes readable when [`Replay::look`] should be called.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO` where the alarm of the next heartbeat cannot be set.
+    pub fn take(&mut self) -> Result<Option<Frame>> {
         let now = self.clock.awake();
         let frame = match self.pending.pop_front() {
             Some(frame) => {
@@ -179,7 +198,7 @@ impl Replay {
                 }
                 frame
             }
-            None if now.saturating_sub(self.last_frame) >= HEARTBEAT => {
+            None if !self.unread && now.saturating_sub(self.last_frame) >= HEARTBEAT => {
                 Frame { id: None, event: HEARTBEAT_EVENT, data: String::new() }
             }
             None => {
@@ -229,6 +248,13 @@ impl Replay {
         self.notifier.descriptor()
     }
 
+    /// How long until [`Replay::poll`] should be called although nothing has changed: a heartbeat is due then, or it is
+    /// time to look, where nothing tells of changes. For event loops without a descriptor.
+    #[must_use]
+    pub fn due_in(&self) -> Duration {
+        self.next_look(self.clock.awake())
+    }
+
     /// What ends a wait from another thread, for as long as the replay is open.
     #[must_use]
     pub fn waker(&self) -> ReplayWaker {
@@ -239,6 +265,9 @@ impl Replay {
     pub fn close(self) {}
 
     fn next_look(&self, now: Duration) -> Duration {
+        if self.unread {
+            return Duration::ZERO;
+        }
         let heartbeat = (self.last_frame + HEARTBEAT).saturating_sub(now);
         if self.polls { heartbeat.min(POLL_INTERVAL) } else { heartbeat }
     }
