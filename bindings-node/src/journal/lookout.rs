@@ -24,6 +24,7 @@ use crate::answer::Answer;
 use crate::barrier;
 use crate::bell::{Bell, keep_alive};
 use crate::clean_up::{CleanUp, Thread};
+use crate::error::closed;
 
 /// The number of the counter that ends the thread. Replays have smaller ones.
 const CLOSING: u64 = u64::MAX;
@@ -33,7 +34,8 @@ const MOST_TOLD: usize = 64;
 /// A thread that waits. It ends by `close`, and is gone after `join`; the end of the environment does both.
 #[napi]
 pub struct NativeLookout {
-    lookout: Arc<Lookout>,
+    /// None once it was joined: its descriptors go then, and not when the object is collected.
+    lookout: RefCell<Option<Arc<Lookout>>>,
     bell: RefCell<Option<Arc<Bell>>>,
     clean_up: Cell<Option<CleanUp<Lookout>>>,
 }
@@ -51,9 +53,9 @@ impl NativeLookout {
                 let _ = ringing.call((), ThreadsafeFunctionCallMode::NonBlocking);
             };
             let lookout = Arc::new(Lookout::begin(ring)?);
-            let native = NativeLookout { lookout, bell: RefCell::new(Some(bell)), clean_up: Cell::new(None) };
-            native.clean_up.set(Some(CleanUp::register(&env, &native.lookout)?));
-            Ok(native)
+            let clean_up = CleanUp::register(&env, &lookout).inspect_err(|_| lookout.close())?;
+            let (lookout, bell) = (RefCell::new(Some(lookout)), RefCell::new(Some(bell)));
+            Ok(NativeLookout { lookout, bell, clean_up: Cell::new(Some(clean_up)) })
         })
     }
 
@@ -63,7 +65,8 @@ impl NativeLookout {
         Answer::of(|| {
             replay.with(|replay| {
                 let Some(descriptor) = replay.descriptor() else { return Ok(false) };
-                let epoll = &self.lookout.desk.epoll;
+                let lookout = self.lookout()?;
+                let epoll = &lookout.desk.epoll;
                 let (data, flags) =
                     (EventData::new_u64(u64::from(number)), EventFlags::IN | EventFlags::ONESHOT);
                 let watched = match epoll::modify(epoll, descriptor, data, flags) {
@@ -81,7 +84,8 @@ impl NativeLookout {
     pub fn forget(&self, replay: &NativeReplay) -> Answer<bool> {
         Answer::of(|| {
             replay.with(|replay| {
-                let epoll = &self.lookout.desk.epoll;
+                let lookout = self.lookout()?;
+                let epoll = &lookout.desk.epoll;
                 // One that never waited was never watched.
                 Ok(replay.descriptor().is_some_and(|descriptor| epoll::delete(epoll, descriptor).is_ok()))
             })
@@ -91,13 +95,13 @@ impl NativeLookout {
     /// The numbers of the replays that should look.
     #[napi(catch_unwind)]
     pub fn take(&self) -> Vec<u32> {
-        std::mem::take(&mut self.lookout.desk.told())
+        self.lookout().map(|lookout| std::mem::take(&mut *lookout.desk.told())).unwrap_or_default()
     }
 
     /// Whether the thread has come to its end and can be joined.
     #[napi(catch_unwind)]
     pub fn is_over(&self) -> bool {
-        self.lookout.desk.is_over.load(Ordering::SeqCst)
+        self.lookout().map_or(true, |lookout| lookout.desk.is_over.load(Ordering::SeqCst))
     }
 
     /// Lets it keep the environment's loop alive, or not.
@@ -111,13 +115,17 @@ impl NativeLookout {
     /// Tells the thread to end; the bell rings when it is over.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.lookout.close();
+        if let Ok(lookout) = self.lookout() {
+            lookout.close();
+        }
     }
 
     /// Joins the thread, which is over, and lets go of everything.
     #[napi(catch_unwind)]
     pub fn join(&self) {
-        self.lookout.join();
+        if let Some(lookout) = self.lookout.take() {
+            lookout.join();
+        }
         self.bell.take();
         if let Some(clean_up) = self.clean_up.take() {
             clean_up.remove();
@@ -125,10 +133,16 @@ impl NativeLookout {
     }
 }
 
-/// JavaScript keeps one that waits, so this is the end of the environment, or of one that could not be registered there.
+impl NativeLookout {
+    fn lookout(&self) -> Result<Arc<Lookout>> {
+        self.lookout.borrow().clone().ok_or_else(|| closed("Lookout"))
+    }
+}
+
+/// JavaScript keeps one that waits, so this is the end of the environment.
 impl Drop for NativeLookout {
     fn drop(&mut self) {
-        self.lookout.close();
+        self.close();
     }
 }
 
