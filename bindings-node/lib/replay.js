@@ -68,7 +68,7 @@ class Replay {
     args.only('options', given, ['timeoutMs'])
     const timeoutMs = args.optionalUnsigned('timeoutMs', given.timeoutMs)
     const until = timeoutMs === undefined ? Infinity : performance.now() + Number(timeoutMs)
-    return this.#inTurn(() => this.#get(takeFrame, until))
+    return this.#inTurn(() => this.#get(takeFrame, until), until)
   }
 
   async return(value) {
@@ -97,9 +97,13 @@ class Replay {
     await lookout.leave(this.#number)
   }
 
-  /** Runs a call after those that were made before it. */
-  async #inTurn(action) {
+  /** Runs a call after those that were made before it; answers null where their end is not there by `until`. */
+  async #inTurn(action, until = Infinity) {
     const { ready, leave } = this.#turns.enter()
+    if (ready !== null && until < Infinity && !await inTime(ready, until)) {
+      ready.then(leave)
+      return null
+    }
     try {
       await ready
       return await action()
@@ -183,7 +187,7 @@ class Replay {
         const isTold = lookout.listen(this.#number, this.#native, end)
         const dueMs = isTold ? Infinity : callSync(() => this.#native.dueInMs())
         const ms = Math.min(dueMs, until - performance.now())
-        if (ms < Infinity) timer = setTimeout(end, Math.min(Math.max(Math.ceil(ms), 0), LONGEST_MS))
+        if (ms < Infinity) timer = setTimeout(end, timerMs(ms))
       } catch (error) {
         this.#fail(error)
         end()
@@ -209,6 +213,19 @@ class Replay {
     )
   }
 }
+
+/** Whether a promise resolves by `until`. */
+function inTime(promise, until) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), timerMs(until - performance.now()))
+    promise.then(() => {
+      clearTimeout(timer)
+      resolve(true)
+    })
+  })
+}
+
+function timerMs(ms) { return Math.min(Math.max(Math.ceil(ms), 0), LONGEST_MS) }
 
 function takeFrame(nativeReplay) { return nativeReplay.take() }
 
