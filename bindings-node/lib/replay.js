@@ -207,6 +207,8 @@ class Replay {
       if (replay.#native === null && !replay.closed) await replay.#work(replay.#open())
       replay.#refuseFailed()
     })
+    /** Calls `wake` when the replay is closed, while its one consumer waits for something else. */
+    internals.whenClosed = (replay, wake) => { replay.#stop = wake }
     /** The next server-sent events, until they have so many bytes; null when the replay is done. */
     internals.nextEvents = (replay, most) => (
       replay.#inTurn(() => replay.#get((nativeReplay) => nativeReplay.takeEvents(most), Infinity))

@@ -89,7 +89,6 @@ class End {
   #signal
   #onClose = () => this.come('disconnected')
   #onAbort = () => this.come('aborted')
-  #wake = null
 
   constructor(from, response, signal) {
     this.#replay = from
@@ -104,18 +103,19 @@ class End {
 
   come(how) {
     this.how ??= how
-    this.#wake?.()
     void this.#replay.close()
   }
 
   /** Waits until the response takes more, or until the end. */
   async orDrained() {
-    if (this.how !== null) return
-    const drained = new Promise((resolve) => { this.#wake = resolve })
-    this.#response.on('drain', this.#wake)
+    if (this.how !== null || this.#replay.closed) return
+    let wake
+    const drained = new Promise((resolve) => { wake = resolve })
+    this.#response.on('drain', wake)
+    internals.whenClosed(this.#replay, wake)
     await drained
-    this.#response.off('drain', this.#wake)
-    this.#wake = null
+    internals.whenClosed(this.#replay, null)
+    this.#response.off('drain', wake)
   }
 
   remove() {
