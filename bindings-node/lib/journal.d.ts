@@ -386,6 +386,8 @@ export function split(row: Row | { id: string | null, kind: 'line' | 'gap', text
  * nothing. At most 2,000 parts that were painted as they came, 2,000 of history, and 400 that wait.
  */
 export class DisplayWindow {
+  /** An empty one. */
+  constructor()
   /** Takes in parts that have come. They wait for `paint`. One that is there already changes nothing. */
   push(...parts: Part[]): void
   /** Paints what waits, and answers how many parts that were. */

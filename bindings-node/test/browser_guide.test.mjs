@@ -1,7 +1,6 @@
 /** The guide to runs in a browser, and its example: what they say is run, all but the browser itself. */
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -9,23 +8,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientFor } from '../test-support/events.mjs'
 import { ids, runFor, until } from '../test-support/journal.mjs'
+import { serverOver } from '../test-support/replay_server.mjs'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
 
 const GUIDE = readFileSync(join(PROJECT, 'docs', 'guides', 'browser.md'), 'utf8')
 const PARTS = [...GUIDE.matchAll(/^<!-- (\S+) -->\n```\w+\n([^]*?)^```$/gm)].map(([, file, text]) => ({ file, text }))
 const PROGRAMS = [...GUIDE.matchAll(/\n\n```js\n([^]*?)^```$/gm)].map(([, text]) => text)
-
-/** The example's server over the runs below a directory. */
-async function serverOver(t, runs, port = '0') {
-  const server = join(PROJECT, 'examples', 'node-replay', 'server.mjs')
-  const child = spawn(process.execPath, [server, runs, port], { stdio: ['ignore', 'pipe', 'pipe'] })
-  t.after(() => child.kill('SIGKILL'))
-  let stderr = ''
-  child.stderr.setEncoding('utf8').on('data', (part) => { stderr += part })
-  const [line] = await once(child.stdout.setEncoding('utf8'), 'data')
-  const [, own] = /^http:\/\/127\.0\.0\.1:(\d+)\/\?run=NAME\n$/.exec(line)
-  return { child, port: Number(own), said: () => stderr, over: once(child, 'exit') }
-}
 
 async function fetched(port, path, method = 'GET') {
   const [res] = await once(request({ port, host: '127.0.0.1', path, method, agent: false }).end(), 'response')
