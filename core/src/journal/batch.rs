@@ -34,6 +34,21 @@ pub enum How {
     Known,
 }
 
+impl How {
+    /// Every one.
+    pub const ALL: &'static [How] = &[How::Recorded, How::Oversized, How::Known];
+
+    /// The word that every language has for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            How::Recorded => "recorded",
+            How::Oversized => "oversized",
+            How::Known => "known",
+        }
+    }
+}
+
 /// Records that are written and made durable together.
 #[derive(Debug)]
 pub(super) struct Batch {

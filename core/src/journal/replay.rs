@@ -13,9 +13,7 @@ use super::error::io_error;
 use super::event::GapReason;
 use super::index::LOG_META;
 use super::legacy;
-use super::tail::{
-    Log, LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, ROW_BYTES, Row, RowContent, issued,
-};
+use super::tail::{Log, LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, ROW_BYTES, Row, issued};
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -47,11 +45,13 @@ pub struct Frame {
 
 impl Frame {
     fn of(row: &Row) -> Self {
-        let event = match row.content {
-            RowContent::Line(_) => "line",
-            RowContent::Gap(_) => "gap",
-        };
-        Frame { id: row.id.clone(), event, data: row.to_json() }
+        Frame { id: row.id.clone(), event: row.content.kind(), data: row.to_json() }
+    }
+
+    /// Whether it only says that the replay goes on.
+    #[must_use]
+    pub fn is_heartbeat(&self) -> bool {
+        self.event == HEARTBEAT_EVENT
     }
 
     fn bytes(&self) -> u64 {
@@ -232,6 +232,14 @@ impl Replay {
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
         self.pending_bytes
+    }
+
+    /// Whether there may be rows that were not read yet: it is new, or there was no room for more when it read last. Then
+    /// the next [`Replay::poll`] after the last frame that waits reads a page of them. Otherwise it makes a few system
+    /// calls, unless it is told of a change. For event loops, which have long reads done elsewhere.
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
+        self.unread
     }
 
     /// The id to open with the next time: that of the last row that was handed out, and the one that this was opened with

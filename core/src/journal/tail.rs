@@ -61,6 +61,17 @@ pub struct Window {
     pub after: Option<String>,
 }
 
+impl RowContent {
+    /// `line` or `gap` (EX-JRN-62).
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            RowContent::Line(_) => "line",
+            RowContent::Gap(_) => "gap",
+        }
+    }
+}
+
 impl Row {
     pub(super) fn gap(id: Option<String>, reason: Option<GapReason>) -> Self {
         Row { id, content: RowContent::Gap(reason) }
