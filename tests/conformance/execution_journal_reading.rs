@@ -293,6 +293,32 @@ fn ex_jrn_72_a_hundred_readers_at_their_own_pace_lose_nothing_and_see_nothing_tw
 }
 
 #[test]
+fn ex_jrn_72_a_frame_that_is_given_back_is_the_next_one_again() {
+    let machine = lines(3);
+    let mut replay = replay(&machine, Some("made-up"));
+    for resume in ["made-up", "made-up", "1", "2", "3"] {
+        let before = (replay.pending_bytes(), replay.resume_point().map(str::to_owned));
+        let Some(frame) = replay.poll().expect("polled") else { break };
+        replay.give_back(frame.clone());
+        // The first look reads ahead.
+        if before.0 > 0 {
+            assert_eq!(replay.pending_bytes(), before.0);
+        }
+        assert_eq!((replay.resume_point(), before.1.as_deref()), (Some(resume), Some(resume)));
+        assert_eq!(replay.poll().expect("polled"), Some(frame));
+    }
+    assert_eq!((replay.resume_point(), replay.pending_bytes()), (Some("3"), 0));
+    // A wake ends the wait of a consumer that gives back for ever.
+    say(&machine, 4, &numbered(4, 4));
+    let mut replay = self::replay(&machine, Some("3"));
+    let frame = replay.poll().expect("polled").expect("a row");
+    replay.give_back(frame);
+    replay.waker().wake();
+    assert_eq!(replay.next(None).expect_err("woken").code(), Code::Cancelled);
+    assert_eq!(replay.next(None).expect("pulled").expect("a row").id.as_deref(), Some("4"));
+}
+
+#[test]
 fn a_replay_follows_a_live_log_on_the_real_disk() {
     let directory = tempfile::tempdir().expect("a directory");
     let host = Host::system();

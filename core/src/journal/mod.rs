@@ -6,7 +6,7 @@
 //!
 //! In reading order:
 //!
-//! - [`Owner`], [`Event`]: what is said, and whose it is;
+//! - [`Owner`], [`Event`]: what is said, and whose it is; `page`: events out of JSON;
 //! - `record`: a record's bytes, and what makes a line one;
 //! - `scan`: one pass over acknowledged bytes, in bounded memory;
 //! - `checkpoint`: `journal.json`;
@@ -37,6 +37,7 @@ mod local_output;
 mod output_page;
 mod output_queue;
 mod output_state;
+mod page;
 mod projection;
 mod record;
 mod recover;

@@ -71,6 +71,7 @@ enum Place {
 }
 
 /// The rows of one run, pulled one at a time. One thread at a time uses it; dropping it closes everything that it opened.
+/// In a forked child it is dead: dropping it there is harmless, and pulling answers the input error with reason `forked`.
 #[derive(Debug)]
 pub struct Replay {
     reader: LogReader,
@@ -81,6 +82,8 @@ pub struct Replay {
     place: Place,
     /// The id that stands for what the consumer has.
     resume: Option<String>,
+    /// What it was before the last row was handed out.
+    resume_before: Option<String>,
     pending: VecDeque<Frame>,
     pending_bytes: u64,
     /// Whether there may be something that was not read.
@@ -125,6 +128,7 @@ impl Replay {
             notifier,
             polls: watched.is_err(),
             place: Place::Unresolved(last_event_id.clone()),
+            resume_before: last_event_id.clone(),
             resume: last_event_id,
             pending: VecDeque::new(),
             pending_bytes: 0,
@@ -138,9 +142,10 @@ impl Replay {
     /// over.
     ///
     /// # Errors
-    /// `GALLIVANT_CANCELLED` after [`ReplayWaker::wake`], and when the clock's own signal ended the wait; as
-    /// [`LogReader::tail`]. No row is lost by an error.
+    /// `GALLIVANT_CANCELLED` after [`ReplayWaker::wake`], and when the clock's own signal ended the wait;
+    /// `EXECUTION_INPUT` with reason `forked`; as [`LogReader::tail`]. No row is lost by an error.
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Frame>> {
+        self.refuse_after_fork()?;
         let deadline = timeout.map(|timeout| self.clock.awake().saturating_add(timeout));
         loop {
             if self.notifier.was_woken() || self.clock.is_cancelled() {
@@ -176,6 +181,7 @@ impl Replay {
     /// # Errors
     /// As [`Replay::poll`].
     pub fn look(&mut self) -> Result<()> {
+        self.refuse_after_fork()?;
         if self.pending.is_empty() {
             self.notice()?;
             self.read_ahead()?;
@@ -187,14 +193,15 @@ impl Replay {
     /// due. Where there is none, the descriptor becomes readable when [`Replay::look`] should be called.
     ///
     /// # Errors
-    /// `EXECUTION_IO` where the alarm of the next heartbeat cannot be set.
+    /// `EXECUTION_IO` where the alarm of the next heartbeat cannot be set; `EXECUTION_INPUT` with reason `forked`.
     pub fn take(&mut self) -> Result<Option<Frame>> {
+        self.refuse_after_fork()?;
         let now = self.clock.awake();
         let frame = match self.pending.pop_front() {
             Some(frame) => {
                 self.pending_bytes -= frame.bytes();
                 if frame.id.is_some() {
-                    self.resume.clone_from(&frame.id);
+                    self.resume_before = std::mem::replace(&mut self.resume, frame.id.clone());
                 }
                 frame
             }
@@ -211,6 +218,16 @@ impl Replay {
         };
         self.last_frame = now;
         Ok(Some(frame))
+    }
+
+    /// Takes back the frame that was handed out last, for a consumer that found no place for it: it is the next one again,
+    /// and the resume point is the one before it.
+    pub fn give_back(&mut self, frame: Frame) {
+        if frame.id.is_some() && frame.id == self.resume {
+            self.resume.clone_from(&self.resume_before);
+        }
+        self.pending_bytes += frame.bytes();
+        self.pending.push_front(frame);
     }
 
     /// Reads rows ahead as far as there is room for them, without handing one out.
@@ -250,7 +267,8 @@ impl Replay {
     }
 
     /// Becomes readable when [`Replay::poll`] should be called: a change, a heartbeat that is due, a wake. Call `poll` once
-    /// before the first wait. None where there is no such descriptor; there only [`Replay::next`] waits.
+    /// before the first wait, and until it answers none before each further one. None where there is no such descriptor,
+    /// where only [`Replay::next`] waits, and in a forked child.
     #[must_use]
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.notifier.descriptor()
@@ -271,6 +289,14 @@ impl Replay {
 
     /// Closes every descriptor and forgets what waits, as dropping does.
     pub fn close(self) {}
+
+    fn refuse_after_fork(&self) -> Result<()> {
+        if self.notifier.is_forked() {
+            let message = "the replay was opened before a fork and belongs to the parent";
+            return Err(Error::new(Code::ExecutionInput, message).with_reason("forked"));
+        }
+        Ok(())
+    }
 
     fn next_look(&self, now: Duration) -> Duration {
         if self.unread {

@@ -148,23 +148,31 @@ pub fn sweep_abandoned(directory: &dyn Directory, prefixes: &[&str], host: &Host
 
 /// Names under which one process stages: unique by pid, start time and random bits, so that pid namespaces which share a
 /// directory never collide. The bits are drawn once and counted up.
+///
+/// A forked child makes its own.
 #[derive(Debug)]
 pub struct StagedNames {
+    host: Host,
     process: String,
     next: u64,
+    generation: u64,
 }
 
 impl StagedNames {
-    /// Names for this process. A forked child needs its own.
+    /// Names for this process.
     #[must_use]
     pub fn new(host: &Host) -> Self {
+        let generation = super::fork::counted_generation();
         let (pid, start) = host.processes.own();
         let process = format!("{pid}-{start}");
-        StagedNames { process, next: host.random.next_u64() }
+        StagedNames { process, next: host.random.next_u64(), generation, host: host.clone() }
     }
 
     /// The next name that begins with this.
     pub fn next(&mut self, prefix: &str) -> String {
+        if self.generation != super::fork_generation() {
+            *self = StagedNames::new(&self.host);
+        }
         let number = self.next;
         self.next = number.wrapping_add(1);
         let mut name = String::with_capacity(prefix.len() + self.process.len() + "-0123456789abcdef".len());
