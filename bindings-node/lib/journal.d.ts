@@ -61,13 +61,13 @@ export interface SaidEvent extends EventBase {
   data?: unknown
   /** The data as a JSON text instead: every number keeps its digits as they are written there. */
   dataJson?: string | undefined
-  gap?: undefined
+  reason?: undefined
 }
 
 /** Something that is missing. */
 export interface GapEvent extends EventBase {
   /** Why. */
-  gap: GapReason
+  reason: GapReason
   type?: undefined
   data?: undefined
   dataJson?: undefined

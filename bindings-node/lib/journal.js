@@ -12,7 +12,7 @@ const { Queue, perform, refuseAborted } = require('./calls.js')
 const { DisplayWindow, split } = require('./display.js')
 const { inspectable } = require('./inspect.js')
 const { textOf, valueOf } = require('./json.js')
-const { NATIVE, callSync, errorOf, native } = require('./native.js')
+const { NATIVE, callSync, native } = require('./native.js')
 const { replay } = require('./replay.js')
 const { pipeReplay } = require('./replay_http.js')
 
@@ -23,7 +23,6 @@ const MAX_PENDING_BYTES = native.maxPendingBytes()
 const FROM = Symbol('from')
 
 const OWNER = ['taskId', 'runId', 'provider', 'jobId', 'turnId']
-const EVENT = ['id', 'providerSequence', 'provenance', 'timestamp', 'type', 'data', 'dataJson', 'gap']
 
 /** What a call that stands alone is made with. */
 function standing(name, path, options) {
@@ -103,13 +102,13 @@ class Journal {
   get owner() { return this.#owner }
 
   async append(page, options) {
-    const events = pageOf(page)
-    return this.#calls.make(options, (journal, wait) => journal.appendAsync(events, wait))
+    const text = pageOf(page)
+    return this.#calls.make(options, (journal, wait) => journal.appendAsync(text, wait))
   }
 
   appendSync(page) {
-    const events = pageOf(page)
-    return this.#calls.makeSync((journal) => journal.appendSync(events))
+    const text = pageOf(page)
+    return this.#calls.makeSync((journal) => journal.appendSync(text))
   }
 
   async recover(options) { return this.#calls.make(options, (journal, wait) => journal.recoverAsync(wait)) }
@@ -266,38 +265,38 @@ function redactorOf(redactor) {
   return hides
 }
 
-/** A page as it is now, whatever becomes of it while the call waits for its turn. */
+/**
+ * The text of a page as it is now, whatever becomes of it while the call waits for its turn. What an event may have is the
+ * core's to say; numbers that have lost digits already, and texts that would not stand alone, do not get there.
+ */
 function pageOf(page) {
   if (typeof page?.[Symbol.iterator] !== 'function' || typeof page === 'string') throw args.wrong('page', 'not a list of events')
-  return Array.from(page, eventOf)
+  return `[${Array.from(page, eventOf).join(',')}]`
 }
 
 function eventOf(event, at) {
   const name = `page[${at}]`
-  const given = args.object(name, event)
-  args.only(name, given, EVENT)
-  const parts = { id: args.text(`${name}.id`, given.id), provenance: args.text(`${name}.provenance`, given.provenance) }
-  for (const member of ['providerSequence', 'timestamp']) {
-    const number = numberOf(`${name}.${member}`, given[member])
-    if (number !== undefined) parts[member] = number
+  const { dataJson, ...members } = args.object(name, event)
+  for (const number of ['providerSequence', 'timestamp']) exact(`${name}.${number}`, members[number])
+  if (dataJson === undefined || dataJson === null) return textOf(members)
+  if (members.data !== undefined) throw args.wrong(`${name}.dataJson`, 'there is data already')
+  // A text that is no value of its own could end the event and begin another.
+  try {
+    JSON.parse(args.text(`${name}.dataJson`, dataJson))
+  } catch (cause) {
+    throw cause.code === undefined ? Object.assign(args.wrong(`${name}.dataJson`, 'not a JSON text'), { cause }) : cause
   }
-  if (given.gap !== undefined && given.gap !== null) {
-    if (given.type !== undefined) throw args.wrong(`${name}.type`, 'a gap has neither a type nor data')
-    return { ...parts, gap: args.text(`${name}.gap`, given.gap) }
-  }
-  const data = given.dataJson === undefined ? textOf(given.data) : args.text(`${name}.dataJson`, given.dataJson)
-  return { ...parts, kind: args.text(`${name}.type`, given.type), data: data ?? 'null' }
+  const text = textOf(members)
+  return `${text.slice(0, -1)}${text === '{}' ? '' : ','}"data":${dataJson}}`
 }
 
-/** The JSON text of a number or bigint. */
-function numberOf(name, value) {
-  if (value === undefined || value === null) return undefined
-  if (typeof value === 'bigint') return String(value)
-  if (typeof value !== 'number' || !Number.isFinite(value)) throw args.wrong(name, 'neither a bigint nor a finite number')
+/** Refuses a number that would be written as another, or as none. */
+function exact(name, value) {
+  if (typeof value !== 'number') return
+  if (!Number.isFinite(value)) throw args.wrong(name, 'not a finite number')
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-    throw errorOf('GALLIVANT_INPUT', 'out-of-range', `an integer beyond 2^53 is a bigint, argument=\`${name}\``)
+    throw args.wrong(name, 'an integer beyond 2^53 is a bigint', 'out-of-range')
   }
-  return JSON.stringify(value)
 }
 
 async function check(directory, options) {

@@ -75,7 +75,7 @@ test('ex_jrn_67_a_browser_sees_gaps_text_is_no_markup_and_lines_are_bounded', { 
   await sees('5')
   run.journal.appendSync([
     event('m', '<img src=x onerror="window.hacked = 1"><b>bold</b>'),
-    { id: 'g', provenance: 'provider', gap: 'provider-gap' },
+    { id: 'g', provenance: 'provider', reason: 'provider-gap' },
     event('n', 'a\nb\r\nc\u2028d\n\nid: 99\n\ndata: forged'),
   ])
   run.projection.catchUpSync()

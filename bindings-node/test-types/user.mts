@@ -133,7 +133,7 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
   await using journal = await Journal.open(directory, owner, redactor, { host: undefined })
   const page: JournalEvent[] = [
     { id: 'e1', provenance: 'provider', type: 'message', data: { n: 2n ** 70n }, providerSequence: 1n, timestamp: 5 },
-    { id: 'g1', provenance: 'local', gap: 'provider-gap' },
+    { id: 'g1', provenance: 'local', reason: 'provider-gap' },
   ]
   const appended: Appended = await journal.append(page, { signal: AbortSignal.timeout(10_000) })
   same<typeof appended.end.sequence, bigint>(true)
@@ -231,9 +231,9 @@ export async function mistakes(): Promise<void> {
   // @ts-expect-error an event says who says it
   await journal.append([{ id: 'e', type: 'm' }])
   // @ts-expect-error no such reason
-  await journal.append([{ id: 'e', provenance: 'local', gap: 'holes' }])
+  await journal.append([{ id: 'e', provenance: 'local', reason: 'holes' }])
   // @ts-expect-error a gap has no data
-  await journal.append([{ id: 'e', provenance: 'local', gap: 'retained', data: 1 }])
+  await journal.append([{ id: 'e', provenance: 'local', reason: 'retained', data: 1 }])
   // @ts-expect-error an id is text
   replay(directory, { lastEventId: 7 })
   // @ts-expect-error a response is written to

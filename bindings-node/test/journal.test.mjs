@@ -59,13 +59,13 @@ test('ex_jrn_09_secrets_are_covered_before_they_are_written', async (t) => {
   // What a program cut in the middle of a character is kept; an id must be what it was.
   await journal.append([event('e2', 'half \ud800')])
   assert.match(records(directory)[1], /"data":"half \ufffd"/)
-  await assert.rejects(journal.append([event('\ud800')]), code('GALLIVANT_INPUT', 'unicode'))
+  await assert.rejects(journal.append([event('\ud800')]), code('EXECUTION_INPUT', 'event'))
 })
 
 test('ex_jrn_10_gaps_have_a_reason_and_ex_jrn_08_what_is_too_long_becomes_one', async (t) => {
   const { directory, journal } = runFor(t)
   const { placed } = await journal.append([
-    { id: 'gap-1', provenance: 'provider', gap: 'provider-gap' },
+    { id: 'gap-1', provenance: 'provider', reason: 'provider-gap' },
     event('long', 'x'.repeat(70_000)),
     event('e1', 'after'),
   ])
@@ -173,8 +173,10 @@ test('ex_jrn_20_ex_jrn_85_refusals_have_their_codes', async (t) => {
   await assert.rejects(check(run.directory, { host }), code('EXECUTION_IO'))
   await assert.rejects(run.journal.append([event('')]), code('EXECUTION_INPUT'))
   await assert.rejects(run.journal.append([event('e', 1, { providerSequence: -1 })]), code('EXECUTION_INPUT'))
-  await assert.rejects(run.journal.append([event('e', 1, { provenance: 'rumour' })]), code('EXECUTION_INPUT'))
-  await assert.rejects(run.journal.append([{ id: 'g', provenance: 'local', gap: 'holes' }]), code('EXECUTION_INPUT'))
+  for (const more of [{ provenance: 'rumour' }, { kind: 'x' }, { reason: 'provider-gap' }, { type: undefined }, { timestamp: '1' }]) {
+    await assert.rejects(run.journal.append([event('good'), event('e', 1, more)]), (error) => code('EXECUTION_INPUT', 'event')(error) && /position=`1`$/.test(error.message))
+  }
+  await assert.rejects(run.journal.append([{ id: 'g', provenance: 'local', reason: 'holes' }]), code('EXECUTION_INPUT', 'event'))
   await assert.rejects(run.journal.append([event('e', undefined, { dataJson: '{"a":1,"a":2}' })]), code('EXECUTION_INPUT', 'shape'))
   await assert.rejects(run.journal.append([event('e', JSON.parse('['.repeat(200) + ']'.repeat(200)))]), code('EXECUTION_INPUT', 'shape'))
 })
@@ -188,10 +190,10 @@ test('what_is_no_argument_is_refused', async (t) => {
   await refused(() => Journal.open(directory, OWNER, REDACTOR, { redactor: REDACTOR }), 'unknown-member')
   await refused(() => journal.append('events'))
   await refused(() => journal.append([7]))
-  await refused(() => journal.append([event('e', 1, { kind: 'x' })]), 'unknown-member')
+  await refused(() => journal.append([event('e', undefined, { dataJson: '1},{"id":"forged"' })]))
+  await refused(() => journal.append([event('e', 1, { dataJson: '1' })]))
   await refused(() => journal.append([event('e', 1, { timestamp: NaN })]))
   await refused(() => journal.append([event('e', 1, { providerSequence: 2 ** 60 })]), 'out-of-range')
-  await refused(() => journal.append([event('e', 1, { gap: 'provider-gap' })]))
   await refused(() => projection.trim(-1), 'out-of-range')
   assert.throws(() => new Journal(), TypeError)
   assert.throws(() => new Projection(), TypeError)

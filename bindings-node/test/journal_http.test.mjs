@@ -299,11 +299,12 @@ test('what_cannot_begin_sends_nothing_so_that_the_caller_can_answer', async (t) 
   assert.equal(lookouts(), 0)
 })
 
-test('ex_jrn_72_a_hundred_clients_of_a_live_log_each_get_every_row_once', { timeout: 120_000 }, async (t) => {
+test('ex_jrn_72_many_clients_of_a_live_log_each_get_every_row_once', { timeout: 120_000 }, async (t) => {
   const run = runFor(t)
   run.say(10)
   const { port, ends } = await serverFor(t, streaming(run))
-  const clients = await Promise.all(Array.from({ length: 100 }, () => clientFor(port)))
+  // Fewer than a hundred: other tests have watches meanwhile, and a user has 128 of them by default.
+  const clients = await Promise.all(Array.from({ length: 25 }, () => clientFor(port)))
   for (let round = 0; round < 20; round += 1) {
     run.say(10)
     await pause(2)

@@ -54,7 +54,7 @@ test('ex_jrn_29_ex_jrn_63_trimming_moves_no_id_and_what_is_gone_is_a_gap', async
 
 test('ex_jrn_31_gaps_and_damaged_lines_are_rows_with_their_ids', (t) => {
   const run = runFor(t)
-  run.journal.appendSync([event('e1', 'one'), { id: 'g', provenance: 'provider', gap: 'provider-gap' }, event('e2', 'two'), event('e3', 'three')])
+  run.journal.appendSync([event('e1', 'one'), { id: 'g', provenance: 'provider', reason: 'provider-gap' }, event('e2', 'two'), event('e3', 'three')])
   run.projection.catchUpSync()
   const path = join(run.directory, 'job.log')
   writeFileSync(path, readFileSync(path, 'utf8').replace('"sequence":3', '"sequence":9'))

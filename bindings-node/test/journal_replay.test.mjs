@@ -283,7 +283,7 @@ test('ex_jrn_85_errors_have_their_codes_end_it_and_lose_no_row', async (t) => {
 
 test('gaps_of_the_journal_are_frames_with_their_ids', async (t) => {
   const run = runFor(t)
-  run.journal.appendSync([event('e1', 'one'), { id: 'g', provenance: 'boundary', gap: 'local-output-missing' }, event('e2', 'two')])
+  run.journal.appendSync([event('e1', 'one'), { id: 'g', provenance: 'boundary', reason: 'local-output-missing' }, event('e2', 'two')])
   run.projection.catchUpSync()
   const frames = await framesUntil(run.directory, '3')
   assert.deepEqual(frames[1], { id: '2', event: 'gap', data: '{"id":"2","kind":"gap"}' })

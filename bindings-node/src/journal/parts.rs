@@ -1,10 +1,9 @@
 //! The plain objects of a journal that go to JavaScript and come from it. Conversions only.
 
 use gallivant_core::journal::{
-    Appended, Checked, Content, Event, Frame, Gap, GapReason, How, Owner, Part, Placed, Position, Projected,
-    Provenance, Recovered, Row, RowContent, Window,
+    Appended, Checked, Frame, Gap, GapReason, Owner, Part, Placed, Position, Projected, Recovered, Row,
+    RowContent, Window,
 };
-use gallivant_core::json::{Number, Value};
 use gallivant_core::{Code, Error, Result};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
@@ -32,59 +31,8 @@ impl From<OwnerParts> for Owner {
     }
 }
 
-/// One event of a page. Numbers and data are JSON texts, so that they keep their digits.
-#[napi(object, object_to_js = false)]
-#[derive(Debug)]
-pub struct EventParts {
-    /// The event's id.
-    pub id: String,
-    /// The provider's number.
-    pub provider_sequence: Option<String>,
-    /// Who says it.
-    pub provenance: String,
-    /// When it happened.
-    pub timestamp: Option<String>,
-    /// What happened; left out for a gap.
-    pub kind: Option<String>,
-    /// What was said; left out: null.
-    pub data: Option<String>,
-    /// Why something is missing here; left out for what was said.
-    pub gap: Option<String>,
-}
-
-impl TryFrom<EventParts> for Event {
-    type Error = Error;
-
-    fn try_from(parts: EventParts) -> Result<Self> {
-        let provenance = Provenance::from_word(&parts.provenance);
-        let content = match (parts.kind, parts.gap) {
-            (Some(kind), _) => {
-                let data = parts.data.as_deref().unwrap_or("null");
-                let shape = |error| {
-                    Error::new(Code::ExecutionInput, format!("no JSON value: {error}")).with_reason("shape")
-                };
-                let (data, _) = Value::parse_replacing(data).map_err(shape)?;
-                Content::Said { kind, data }
-            }
-            (None, reason) => Content::Gap(gap_reason(&reason.unwrap_or_default())?),
-        };
-        Ok(Event {
-            provider_sequence: number("providerSequence", parts.provider_sequence)?,
-            provenance: provenance.ok_or_else(|| unknown_word("provenance", &parts.provenance))?,
-            timestamp: number("timestamp", parts.timestamp)?,
-            content,
-            id: parts.id,
-        })
-    }
-}
-
-fn number(name: &str, text: Option<String>) -> Result<Option<Number>> {
-    let refusal = || Error::new(Code::ExecutionInput, format!("not a number, argument=`{name}`"));
-    text.map(|text| Number::parse(&text).ok_or_else(refusal)).transpose()
-}
-
 fn gap_reason(word: &str) -> Result<GapReason> {
-    GapReason::from_word(word).ok_or_else(|| unknown_word("gap", word))
+    GapReason::from_word(word).ok_or_else(|| unknown_word("reason", word))
 }
 
 fn unknown_word(name: &str, given: &str) -> Error {
@@ -123,12 +71,7 @@ pub struct PlacedParts {
 
 impl From<Placed> for PlacedParts {
     fn from(placed: Placed) -> Self {
-        let how = match placed.how {
-            How::Recorded => "recorded",
-            How::Oversized => "oversized",
-            How::Known => "known",
-        };
-        PlacedParts { sequence: placed.sequence.into(), how }
+        PlacedParts { sequence: placed.sequence.into(), how: placed.how.word() }
     }
 }
 
@@ -276,9 +219,10 @@ pub struct RowParts {
 
 impl From<Row> for RowParts {
     fn from(row: Row) -> Self {
-        let (kind, text, reason) = match row.content {
-            RowContent::Line(text) => ("line", Some(text), None),
-            RowContent::Gap(reason) => ("gap", None, reason.map(|reason| reason.word().to_owned())),
+        let kind = row.content.kind();
+        let (text, reason) = match row.content {
+            RowContent::Line(text) => (Some(text), None),
+            RowContent::Gap(reason) => (None, reason.map(|reason| reason.word().to_owned())),
         };
         RowParts { id: row.id, kind: kind.to_owned(), text, reason }
     }

@@ -7,7 +7,7 @@ use gallivant_core::journal::{Event, Journal, Projection};
 use napi::bindgen_prelude::{BigInt, ToNapiValue};
 use napi_derive::napi;
 
-use super::parts::{AppendedParts, EventParts, OwnerParts, ProjectedParts, RecoveredParts};
+use super::parts::{AppendedParts, OwnerParts, ProjectedParts, RecoveredParts};
 use crate::answer::Answer;
 use crate::host::NativeHost;
 use crate::job::{Promised, promise};
@@ -60,10 +60,6 @@ fn open_journal(host: &NativeHost, directory: &str, owner: OwnerParts, redactor:
 
 type Opening = Box<dyn FnOnce() -> Result<NativeJournal> + Send>;
 
-fn events(page: Vec<EventParts>) -> Result<Vec<Event>> {
-    page.into_iter().map(Event::try_from).collect()
-}
-
 #[napi]
 impl NativeJournal {
     /// Opens the journal in a run's directory.
@@ -89,16 +85,16 @@ impl NativeJournal {
         Answer::of(open_journal(host, &directory, owner, redactor))
     }
 
-    /// Appends the events of a page that are not there yet.
+    /// Appends the events of a page that are not there yet. The page is the text of a JSON array.
     #[napi(catch_unwind)]
-    pub fn append_async(&self, page: Vec<EventParts>, wait: &NativeWait) -> Promised<AppendedParts> {
-        self.journal.promise(wait, |journal| Ok(journal.append(&events(page)?)?.into()))
+    pub fn append_async(&self, page: String, wait: &NativeWait) -> Promised<AppendedParts> {
+        self.journal.promise(wait, move |journal| Ok(journal.append(&Event::page_from_json(&page)?)?.into()))
     }
 
     /// The same on the calling thread.
     #[napi(catch_unwind)]
-    pub fn append_sync(&self, page: Vec<EventParts>) -> Answer<AppendedParts> {
-        self.journal.answer(|journal| Ok(journal.append(&events(page)?)?.into()))
+    pub fn append_sync(&self, page: String) -> Answer<AppendedParts> {
+        self.journal.answer(|journal| Ok(journal.append(&Event::page_from_json(&page)?)?.into()))
     }
 
     /// Finishes a batch that was left pending.
