@@ -127,12 +127,15 @@ export class Journal {
    * page is readable, or a gap stands for it, durably, and a repetition of the page adds nothing. What a crash left pending
    * is recovered first.
    *
+   * A page may also be the text of a JSON array of such events, without `dataJson`: every number keeps its digits as they
+   * are written there.
+   *
    * Rejects with `EXECUTION_INPUT` for an event that no record can hold: nothing was written. With `EXECUTION_JOURNAL` and
    * `EXECUTION_VERSION` for a journal that is damaged: its files are as they were. With `EXECUTION_IO`: repeating the page
    * appends what is missing.
    */
-  append(page: Iterable<JournalEvent>, options?: CallOptions): Promise<Appended>
-  appendSync(page: Iterable<JournalEvent>): Appended
+  append(page: Iterable<JournalEvent> | string, options?: CallOptions): Promise<Appended>
+  appendSync(page: Iterable<JournalEvent> | string): Appended
   /** Finishes a batch that a crash left pending. Rejects as `append`. */
   recover(options?: CallOptions): Promise<Recovered>
   recoverSync(): Recovered
@@ -273,6 +276,12 @@ export interface Replay extends AsyncIterableIterator<Frame> {
  */
 export function replay(directory: Path, options?: ReplayOptions): Replay
 
+/**
+ * A frame as one server-sent event, with the empty line that ends it, for a response that is written in another way than by
+ * {@link pipeReplay}. A heartbeat is a comment; an id that the format cannot carry is left out.
+ */
+export function serverSentEvent(frame: { id?: string | null | undefined, event: string, data: string }): string
+
 /** As much of a `ServerResponse` of node:http as is used. */
 export interface EventResponse {
   readonly req?: { readonly headers: Record<string, string | string[] | undefined> } | undefined
@@ -362,6 +371,10 @@ export interface RunResult {
 /** The view of a run's result, without text of files, recognised credentials covered; null before there is a result. */
 export function readRunResult(directory: Path, options?: JournalOptions): Promise<RunResult | null>
 export function readRunResultSync(directory: Path, options?: JournalOptions): RunResult | null
+
+/** The same as JSON text, with all digits. */
+export function readRunResultJson(directory: Path, options?: JournalOptions): Promise<string | null>
+export function readRunResultJsonSync(directory: Path, options?: JournalOptions): string | null
 
 /** The runs below a root, by name, whose raw output has expired and whose result is durable. Nothing is removed. */
 export function retentionCandidates(root: Path, options?: JournalOptions): Promise<string[]>

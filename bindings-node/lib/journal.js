@@ -270,7 +270,8 @@ function redactorOf(redactor) {
  * core's to say; numbers that have lost digits already, and texts that would not stand alone, do not get there.
  */
 function pageOf(page) {
-  if (typeof page?.[Symbol.iterator] !== 'function' || typeof page === 'string') throw args.wrong('page', 'not a list of events')
+  if (typeof page === 'string') return args.text('page', page)
+  if (typeof page?.[Symbol.iterator] !== 'function') throw args.wrong('page', 'neither a list of events nor its JSON text')
   return `[${Array.from(page, eventOf).join(',')}]`
 }
 
@@ -310,18 +311,20 @@ function checkSync(directory, options) {
   return callSync(() => native.checkJournalSync(host, where))
 }
 
-async function readRunResult(directory, options) {
+async function readRunResult(directory, options) { return viewOf(await readRunResultJson(directory, options)) }
+function readRunResultSync(directory, options) { return viewOf(readRunResultJsonSync(directory, options)) }
+function viewOf(json) { return json === null ? null : valueOf(json) }
+
+async function readRunResultJson(directory, options) {
   const opened = standing('directory', directory, options)
-  return viewOf(await call(opened, (wait) => native.readRunResultAsync(opened.host, opened.where, wait)))
+  return (await call(opened, (wait) => native.readRunResultAsync(opened.host, opened.where, wait))) ?? null
 }
 
-function readRunResultSync(directory, options) {
+function readRunResultJsonSync(directory, options) {
   const { host, signal, where } = standing('directory', directory, options)
   refuseAborted(signal)
-  return viewOf(callSync(() => native.readRunResultSync(host, where)))
+  return callSync(() => native.readRunResultSync(host, where)) ?? null
 }
-
-function viewOf(json) { return json === undefined || json === null ? null : valueOf(json) }
 
 async function retentionCandidates(root, options) {
   const opened = standing('root', root, options)
@@ -332,6 +335,12 @@ function retentionCandidatesSync(root, options) {
   const { host, signal, where } = standing('root', root, options)
   refuseAborted(signal)
   return callSync(() => native.retentionCandidatesSync(host, where))
+}
+
+function serverSentEvent(frame) {
+  const { id, event, data } = args.object('frame', frame)
+  const [known, name, text] = [args.optionalText('frame.id', id), args.text('frame.event', event), args.text('frame.data', data)]
+  return callSync(() => native.frameToSse(known, name, text))
 }
 
 module.exports = {
@@ -345,9 +354,12 @@ module.exports = {
   checkSync,
   pipeReplay,
   readRunResult,
+  readRunResultJson,
+  readRunResultJsonSync,
   readRunResultSync,
   replay,
   retentionCandidates,
   retentionCandidatesSync,
+  serverSentEvent,
   split,
 }

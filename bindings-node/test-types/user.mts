@@ -11,7 +11,7 @@ import type {
 } from 'gallivant'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
 import type { Creating, IdempotentHandler } from 'gallivant/http'
-import { DisplayWindow, HEARTBEAT_MS, Journal, LogReader, Projection, check, pipeReplay, readRunResult, replay, retentionCandidatesSync, split } from 'gallivant/journal'
+import { DisplayWindow, HEARTBEAT_MS, Journal, LogReader, Projection, check, pipeReplay, readRunResult, readRunResultJsonSync, replay, retentionCandidatesSync, serverSentEvent, split } from 'gallivant/journal'
 import type { Appended, Checked, Frame, GapReason, JournalEvent, Replay, ReplayEnd, Row } from 'gallivant/journal'
 import { GallivantPlugin } from 'gallivant/opencode'
 import type { GallivantHooks } from 'gallivant/opencode'
@@ -135,6 +135,7 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
     { id: 'e1', provenance: 'provider', type: 'message', data: { n: 2n ** 70n }, providerSequence: 1n, timestamp: 5 },
     { id: 'g1', provenance: 'local', reason: 'provider-gap' },
   ]
+  journal.appendSync('[]')
   const appended: Appended = await journal.append(page, { signal: AbortSignal.timeout(10_000) })
   same<typeof appended.end.sequence, bigint>(true)
   {
@@ -151,7 +152,7 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
   const frames: Replay = replay(directory, { lastEventId: null })
   for await (const frame of frames) {
     same<typeof frame, Frame>(true)
-    told.push(...split(JSON.parse(frame.data)))
+    told.push(...split(JSON.parse(frame.data)), serverSentEvent(frame), readRunResultJsonSync(directory))
     break
   }
   const checked: Checked = await check(directory)

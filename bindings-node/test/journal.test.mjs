@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { GallivantError } from '../lib/index.js'
-import { Journal, LogReader, Projection, check, checkSync, readRunResult, readRunResultSync, retentionCandidates, retentionCandidatesSync } from '../lib/journal.js'
+import { Journal, LogReader, Projection, check, checkSync, readRunResult, readRunResultJson, readRunResultJsonSync, readRunResultSync, retentionCandidates, retentionCandidatesSync } from '../lib/journal.js'
 import { TestHost } from '../lib/testing.js'
 import { OWNER, REDACTOR, event, ids, runFor } from '../test-support/journal.mjs'
 import { PACKAGE, directoryFor, runNode } from '../test-support/seat.mjs'
@@ -45,6 +45,10 @@ test('ex_cur_25_numbers_keep_their_digits_as_bigints_and_as_text', async (t) => 
   assert.match(two, /"data":\{"a":1\.000,"b":1e400,"c":12345678901234567890\}/)
   assert.match(two, /"providerSequence":0,.*"timestamp":9007199254740992,/)
   assert.match(three, /"providerSequence":null,.*"timestamp":1\d{12},.*"data":"1970-01-01T00:00:00.000Z"/)
+  // The whole page as a text keeps whatever is written there.
+  await journal.append('[{"id":"e4","provenance":"local","type":"t","providerSequence":90071992547409930001,"data":[1.10,-0]}]')
+  assert.match(records(directory)[3], /"providerSequence":90071992547409930001,.*"data":\[1\.10,-0\]/)
+  for (const text of ['', '{}', '[', '[7]']) assert.throws(() => journal.appendSync(text), code('EXECUTION_INPUT'))
   projection.catchUpSync()
   const { rows } = await (await LogReader.open(directory)).tail()
   assert.match(rows[0].text, /^\{"count":9223372036854775809,/)
@@ -188,7 +192,7 @@ test('what_is_no_argument_is_refused', async (t) => {
   await refused(() => Journal.open(directory, { ...OWNER, task: '7' }, REDACTOR), 'unknown-member')
   await refused(() => Journal.open(directory, OWNER, {}))
   await refused(() => Journal.open(directory, OWNER, REDACTOR, { redactor: REDACTOR }), 'unknown-member')
-  await refused(() => journal.append('events'))
+  await refused(() => journal.append(7))
   await refused(() => journal.append([7]))
   await refused(() => journal.append([event('e', undefined, { dataJson: '1},{"id":"forged"' })]))
   await refused(() => journal.append([event('e', 1, { dataJson: '1' })]))
@@ -221,6 +225,7 @@ test('what_is_closed_says_so_and_a_close_waits_for_the_calls_before_it', async (
 test('ex_jrn_56_the_result_of_a_run_is_a_view_that_keeps_digits', async (t) => {
   const directory = directoryFor(t)
   assert.equal(await readRunResult(directory), null)
+  assert.equal(await readRunResultJson(directory), null)
   const json = String.raw`{"version":1,"artifacts":null,"outcome":{"status":"succeeded","cost":12345678901234567890,"text":"hidden",`
     + String.raw`"note":"Bearer abc \"q\" \\","list":[1.5,-9007199254740993,null,true,{},[]],"__proto__":1}}`
   writeFileSync(join(directory, 'result.json'), json)
@@ -233,6 +238,9 @@ test('ex_jrn_56_the_result_of_a_run_is_a_view_that_keeps_digits', async (t) => {
   assert.equal(view.outcome.note, 'Bearer [redacted] "q" \\')
   writeFileSync(join(directory, 'result.json'), '{"version":1,"outcome":{"cost":0.5},"artifacts":null}')
   assert.equal((await readRunResult(directory)).cost, 0.5)
+  writeFileSync(join(directory, 'result.json'), '{"version":1,"outcome":{"cost":1.10}}')
+  assert.match(await readRunResultJson(directory), /^\{"outcome":\{"cost":1\.10\},"cost":1\.10,/)
+  assert.equal(readRunResultJsonSync(directory), await readRunResultJson(directory))
   writeFileSync(join(directory, 'result.json'), '{"version":9}')
   await assert.rejects(readRunResult(directory), code('EXECUTION_VERSION', 'result'))
 })

@@ -8,7 +8,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { HEARTBEAT_MS, MAX_PENDING_BYTES, pipeReplay, replay } from '../lib/journal.js'
+import { HEARTBEAT_MS, MAX_PENDING_BYTES, pipeReplay, replay, serverSentEvent } from '../lib/journal.js'
 import { TestHost } from '../lib/testing.js'
 import { Events, clientFor } from '../test-support/events.mjs'
 import { descriptors, ids, lookouts, runFor, until } from '../test-support/journal.mjs'
@@ -48,6 +48,14 @@ test('ex_jrn_69_rows_are_server_sent_events_whatever_their_text_is', async (t) =
   assert.deepEqual(client.ids(), ids(1, texts.length))
   assert.deepEqual(client.events.seen.map(({ event, data }) => [event, JSON.parse(data).text]), texts.map((text) => ['line', text]))
   client.req.destroy()
+})
+
+test('ex_jrn_69_a_frame_is_one_event_on_the_wire_and_forges_no_other', () => {
+  assert.equal(serverSentEvent({ id: '7', event: 'line', data: 'a\r\nb\rc\u2028d' }), 'id: 7\nevent: line\ndata: a\ndata: b\ndata: c\u2028d\n\n')
+  assert.equal(serverSentEvent({ id: null, event: 'gap\ndata: x', data: '' }), 'event: gap\ndata: \n\n')
+  assert.equal(serverSentEvent({ id: '8\nid: 9', event: 'line', data: 'x' }), 'event: line\ndata: x\n\n')
+  assert.equal(serverSentEvent({ event: 'heartbeat', data: '' }), ':heartbeat\n\n')
+  assert.throws(() => serverSentEvent({ id: 7, event: 'line', data: '' }), { code: 'GALLIVANT_INPUT' })
 })
 
 test('ex_jrn_67_a_client_that_reconnects_goes_on_where_it_was', async (t) => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gallivant_core::Result;
-use gallivant_core::journal::{HEARTBEAT, MAX_PENDING_BYTES, Replay};
+use gallivant_core::journal::{HEARTBEAT, MAX_PENDING_BYTES, Replay, server_sent_event};
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 
@@ -28,6 +28,12 @@ pub fn heartbeat_ms() -> u32 {
 #[napi(catch_unwind)]
 pub fn max_pending_bytes() -> u32 {
     MAX_PENDING_BYTES.try_into().unwrap_or(u32::MAX)
+}
+
+/// A frame as one server-sent event.
+#[napi(catch_unwind)]
+pub fn frame_to_sse(id: Option<String>, event: String, data: String) -> Answer<String> {
+    Answer::of(|| Ok(server_sent_event(id.as_deref(), &event, &data)))
 }
 
 /// A replay. Closing it, or collecting it, closes every descriptor that it opened.
