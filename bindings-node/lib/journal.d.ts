@@ -284,7 +284,7 @@ export function serverSentEvent(frame: { id?: string | null | undefined, event: 
 
 /** As much of a `ServerResponse` of node:http as is used. */
 export interface EventResponse {
-  readonly req?: { readonly headers: Record<string, string | string[] | undefined> } | undefined
+  readonly req?: { readonly method?: string | undefined, readonly headers: Record<string, string | string[] | undefined> } | undefined
   readonly headersSent: boolean
   readonly writableEnded: boolean
   readonly destroyed: boolean
@@ -316,7 +316,8 @@ export interface ReplayEnd {
  * header `Last-Event-ID` where it is not given, so that a browser that reconnects goes on where it was.
  *
  * Sends `content-type: text/event-stream`, `cache-control: no-store, no-transform` and `x-accel-buffering: no`, unless headers were sent before.
- * Rejects with nothing sent where it cannot begin: `EXECUTION_UNKNOWN_RUN`, `EXECUTION_IO`, a wrong argument, a signal that fired.
+ * A HEAD request gets them alone.
+ * Rejects with nothing sent, so that you answer, where it cannot begin: `EXECUTION_UNKNOWN_RUN`, `EXECUTION_IO`, a wrong argument, a signal that fired.
  */
 export function pipeReplay(
   source: Path | Replay,

@@ -67,6 +67,8 @@ class Lookout {
 
   #begin() {
     const lookout = callSync(() => native.NativeLookout.begin(() => this.#heed(lookout)))
+    // Its bell keeps the process from the first who waits on, and no sooner.
+    lookout.keepAlive(false)
     this.#native = lookout
     return lookout
   }

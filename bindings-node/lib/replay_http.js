@@ -42,7 +42,7 @@ async function pipeReplay(source, response, options) {
   }
   let error = null
   try {
-    await write(from, response, end)
+    if (response.req?.method !== 'HEAD') await write(from, response, end)
   } catch (failure) {
     error = failure
   }

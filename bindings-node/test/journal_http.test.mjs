@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rmSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, request } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -201,6 +202,34 @@ test('ex_jrn_71_nothing_is_left_of_clients_that_leave_in_the_middle', { timeout:
   await until(() => timers() <= timersBefore, 'no timer is left')
 })
 
+test('ex_jrn_69_many_streams_of_one_http2_connection_get_every_row', async (t) => {
+  const run = runFor(t)
+  run.say(5)
+  const ends = []
+  const server = createHttp2Server((req, res) => { ends.push(pipeReplay(run.directory, res)) }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const session = connectHttp2(`http://127.0.0.1:${server.address().port}`)
+  t.after(() => {
+    session.destroy()
+    server.close()
+  })
+  const streams = Array.from({ length: 12 }, (_, number) => {
+    const [stream, events] = [session.request({ ':path': '/', 'last-event-id': String(number % 5) }), new Events()]
+    stream.setEncoding('utf8').on('data', (text) => events.push(text)).on('error', () => {})
+    return { stream, events, from: number % 5 }
+  })
+  await until(() => streams.every(({ events }) => events.lastId === '5'), 'every row')
+  run.say(5)
+  await until(() => streams.every(({ events }) => events.lastId === '10'), 'every row to come')
+  // No row has the number zero, so that this client is told of a gap first.
+  for (const { events, from } of streams) {
+    assert.deepEqual(events.seen.map(({ id }) => id), [...(from === 0 ? [''] : []), ...ids(from + 1, 10)])
+  }
+  for (const { stream } of streams) stream.close()
+  for (const { how } of await Promise.all(ends)) assert.equal(how, 'disconnected')
+  assert.equal(lookouts(), 0)
+})
+
 test('a_signal_ends_the_response_and_its_connection_serves_the_next_request', async (t) => {
   const run = runFor(t)
   run.say(3)
@@ -305,6 +334,17 @@ test('what_cannot_begin_sends_nothing_so_that_the_caller_can_answer', async (t) 
   const gone = await pipeReplay(run.directory, { ...response, destroyed: true })
   assert.deepEqual(gone, { how: 'disconnected', resumePoint: null, error: null })
   assert.equal(lookouts(), 0)
+})
+
+test('a_request_for_the_head_alone_gets_the_headers', async (t) => {
+  const run = runFor(t)
+  run.say(1)
+  const { port, ends } = await serverFor(t, streaming(run))
+  const [res] = await once(request({ port, host: '127.0.0.1', method: 'HEAD', agent: false }).end(), 'response')
+  res.resume()
+  await once(res, 'end')
+  assert.deepEqual([res.statusCode, res.headers['content-type']], [200, 'text/event-stream'])
+  assert.deepEqual(await ends[0], { how: 'closed', resumePoint: null, error: null })
 })
 
 test('ex_jrn_72_many_clients_of_a_live_log_each_get_every_row_once', { timeout: 120_000 }, async (t) => {
