@@ -16,7 +16,8 @@ class DisplayWindow {
   paint() { return callSync(() => this.#native.paint()) }
 
   merge(parts, asked, before) {
-    const [given, cursor, next] = [Array.from(parts, partOf), args.optionalText('asked', asked), args.optionalText('before', before)]
+    const given = Array.from(parts, partOf)
+    const [cursor, next] = [args.optionalText('asked', asked), args.optionalText('before', before)]
     callSync(() => this.#native.merge(given, cursor, next))
   }
 

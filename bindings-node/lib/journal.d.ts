@@ -88,7 +88,7 @@ export interface Position {
 export interface Placed {
   /** Its number in the journal. */
   sequence: bigint
-  /** `recorded`: a new record holds it. `oversized`: a gap stands for it, its record would be too long. `known`: it was there. */
+  /** `recorded`: by a new record. `oversized`: a gap stands for it, its record would be too long. `known`: it was there. */
   how: 'recorded' | 'oversized' | 'known'
 }
 
@@ -282,9 +282,15 @@ export function replay(directory: Path, options?: ReplayOptions): Replay
  */
 export function serverSentEvent(frame: { id?: string | null | undefined, event: string, data: string }): string
 
+/** As much of an `IncomingMessage` of node:http as is used. */
+export interface EventRequest {
+  readonly method?: string | undefined
+  readonly headers: Record<string, string | string[] | undefined>
+}
+
 /** As much of a `ServerResponse` of node:http as is used. */
 export interface EventResponse {
-  readonly req?: { readonly method?: string | undefined, readonly headers: Record<string, string | string[] | undefined> } | undefined
+  readonly req?: EventRequest | undefined
   readonly headersSent: boolean
   readonly writableEnded: boolean
   readonly destroyed: boolean
@@ -309,15 +315,15 @@ export interface ReplayEnd {
 
 /**
  * Writes a replay to a response of node:http as server-sent events (`id`, `event`, `data`; heartbeats are comments), at the
- * pace of whoever reads them, until the client goes away or the signal fires. Resolves with how it ended; nothing is left then, no
- * listener, timer, watch or descriptor.
+ * pace of whoever reads them, until the client goes away or the signal fires. Resolves with how it ended; then nothing is
+ * left, no listener, timer, watch or descriptor.
  *
  * `source` is a run's directory, or a replay, which is closed at the end. For a directory `lastEventId` is the request's
  * header `Last-Event-ID` where it is not given, so that a browser that reconnects goes on where it was.
  *
- * Sends `content-type: text/event-stream`, `cache-control: no-store, no-transform` and `x-accel-buffering: no`, unless headers were sent before.
- * A HEAD request gets them alone.
- * Rejects with nothing sent, so that you answer, where it cannot begin: `EXECUTION_UNKNOWN_RUN`, `EXECUTION_IO`, a wrong argument, a signal that fired.
+ * Sends `content-type: text/event-stream`, `cache-control: no-store, no-transform` and `x-accel-buffering: no`, unless
+ * headers were sent before. A HEAD request gets them alone. Where it cannot begin it rejects with nothing sent, so that you
+ * answer: `EXECUTION_UNKNOWN_RUN`, `EXECUTION_IO`, a wrong argument, a signal that fired.
  */
 export function pipeReplay(
   source: Path | Replay,

@@ -339,7 +339,8 @@ function retentionCandidatesSync(root, options) {
 
 function serverSentEvent(frame) {
   const { id, event, data } = args.object('frame', frame)
-  const [known, name, text] = [args.optionalText('frame.id', id), args.text('frame.event', event), args.text('frame.data', data)]
+  const known = args.optionalText('frame.id', id)
+  const [name, text] = [args.text('frame.event', event), args.text('frame.data', data)]
   return callSync(() => native.frameToSse(known, name, text))
 }
 

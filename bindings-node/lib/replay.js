@@ -147,7 +147,8 @@ class Replay {
   }
 
   async #open() {
-    this.#native = await this.#perform((wait) => native.NativeReplay.openAsync(this.#host, this.#directory, this.#lastEventId, wait))
+    const open = native.NativeReplay.openAsync
+    this.#native = await this.#perform((wait) => open(this.#host, this.#directory, this.#lastEventId, wait))
     this.#number = lookout.enter()
   }
 
