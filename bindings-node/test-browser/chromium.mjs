@@ -5,8 +5,9 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { directoryFor } from '../test-support/seat.mjs'
 
 /** Everything that would reach beyond this machine, or needs a screen. */
 const SWITCHES = [
@@ -18,7 +19,7 @@ const SWITCHES = [
 /** A browser that ends with the test. */
 export async function browserFor(t) {
   const program = process.env.CHROMIUM || 'chromium'
-  const profile = join(directoryFor(t), 'profile')
+  const profile = mkdtempSync(join(tmpdir(), 'gallivant-'))
   // Root has no sandbox for it; the pages are the example's own.
   const args = [...SWITCHES, ...(process.getuid() === 0 ? ['--no-sandbox'] : []), `--user-data-dir=${profile}`, 'about:blank']
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] })
@@ -28,8 +29,11 @@ export async function browserFor(t) {
   const browser = new Protocol(child.stdio[3], child.stdio[4])
   t.after(async () => {
     await Promise.race([browser.send('Browser.close').catch(() => {}), over])
-    child.kill('SIGKILL')
+    // It is closed when the last of its processes has let go of the pipes; one that hangs is not waited for.
+    const hangs = setTimeout(() => child.kill('SIGKILL'), 10_000)
     await over
+    clearTimeout(hangs)
+    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   })
   return browser
 }
