@@ -18,13 +18,14 @@ export RUST_BACKTRACE := 0
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
 
-.PHONY: help build demo test check-all bench soak fuzz e2e install clean \
+.PHONY: help build demo test check-all browser bench soak fuzz e2e install clean \
 	test-rust test-c test-python test-node test-interop test-examples
 
 help:
 	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch'
 	@echo 'make test        build, then run the tests of all languages'
 	@echo 'make check-all   what needs pip, npm, valgrind or the nightly: lints, stubs, types, packages, sanitizers'
+	@echo 'make browser     the example of runs in a browser, in Chromium; part of check-all; GALLIVANT_SKIP_BROWSER=1 leaves it out'
 	@echo 'make bench       each operation beside its floor in C, as ratios; BENCH=--row NAME for one'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
 	@echo 'make e2e         the real harnesses, fetched with npm, offline against a fake provider; E2E="--harness codex" for one'
@@ -74,8 +75,12 @@ check-all: build
 	tests/c/run.sh asan
 	bindings-python/check.sh
 	bindings-node/check.sh
+	$(MAKE) --no-print-directory browser
 	GALLIVANT_PAIRS=full python3 -m unittest discover -s tests/interop -k two_languages
 	@echo 'all checks passed'
+
+browser: build
+	bindings-node/browser.sh
 
 # Builds first: the table is of what stands here.
 bench: build

@@ -48,6 +48,9 @@ say "a typed user program compiles, and its mistakes are found"
 printf "import * as gallivant from 'gallivant'\nexport const open = gallivant.Session.start\n" >bare.mts
 tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022 --types '' bare.mts
 tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --typeRoots "$work/tools/node_modules/@types" --types node bare.mts
+printf "import { createServer } from 'node:http'\nimport { pipeReplay } from 'gallivant/journal'\n" >served.mts
+printf "createServer((request, response) => { void pipeReplay('/srv/run', response) })\n" >>served.mts
+tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --typeRoots "$work/tools/node_modules/@types" --types node served.mts
 say "the types need neither the DOM's nor Node's, and get on with Node's"
 
 mkdir seat
@@ -57,9 +60,9 @@ say "the installed package runs from ESM and from CommonJS"
 
 # The frameworks that people use, with the package as it was packed.
 npm install --silent express4@npm:express@4 express5@npm:express@5 fastify@5
-cp "$package"/test-frameworks/frameworks.test.mjs .
+cp "$package"/test-frameworks/*.test.mjs .
 cat "$root"/docs/guides/idempotency*.md >guide.md
-node --test --test-reporter=spec frameworks.test.mjs
-say "creates with a key work in Express 4, Express 5 and Fastify"
+node --test --test-reporter=spec frameworks.test.mjs streams.test.mjs
+say "creates with a key, and streams of runs, work in Express 4, Express 5 and Fastify"
 
 node "$package/test-support/import_cost.mjs"

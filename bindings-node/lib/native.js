@@ -20,6 +20,9 @@ function load(file) {
   }
 }
 
+/** Under this an object has its native half, for the files of this folder alone. */
+const NATIVE = Symbol('native')
+
 /** The value of an answer; its error is thrown. */
 function unwrap(answer) {
   if (answer.error !== undefined) throw new GallivantError(answer.error)
@@ -59,4 +62,4 @@ function internal(error) {
   return made
 }
 
-module.exports = { native, unwrap, callSync, failure, errorOf, internal }
+module.exports = { NATIVE, native, unwrap, callSync, failure, errorOf, internal }

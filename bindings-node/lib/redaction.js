@@ -4,7 +4,8 @@
 const { Transform } = require('node:stream')
 const args = require('./arguments.js')
 const { inspectable } = require('./inspect.js')
-const { callSync, native } = require('./native.js')
+const { plain, put } = require('./json.js')
+const { NATIVE, callSync, native } = require('./native.js')
 
 const MARK = native.redactionMark()
 
@@ -20,6 +21,8 @@ class Redactor {
     }
     this.#native = callSync(() => native.NativeRedactor.open(Array.from(secrets, secretOf), patterns))
   }
+
+  get [NATIVE]() { return this.#native }
 
   get mostHeldBack() { return this.#native.mostHeldBack }
 
@@ -102,35 +105,6 @@ function bytesOf(name, bytes) {
   if (typeof bytes === 'string') return Buffer.from(bytes)
   if (!(bytes instanceof Uint8Array)) throw args.wrong(name, 'neither a string nor bytes')
   return bytes
-}
-
-/** What goes no deeper than this is a cycle, or nobody's data. */
-const MOST_LEVELS = 1000
-
-/** A copy with what `JSON.stringify` makes of each part, but for bigints; undefined for what it leaves out. */
-function plain(part, key, depth) {
-  if (depth > MOST_LEVELS) throw args.wrong('value', 'nested too deep')
-  if (typeof part === 'object' && part !== null && typeof part.toJSON === 'function') part = part.toJSON(key)
-  if (part instanceof String || part instanceof Number || part instanceof Boolean) part = part.valueOf()
-  switch (typeof part) {
-    case 'string': case 'bigint': case 'boolean': return part
-    case 'number': return Number.isFinite(part) ? part : null
-    case 'object': break
-    default: return undefined
-  }
-  if (part === null) return null
-  if (Array.isArray(part)) return Array.from(part, (element, at) => plain(element, String(at), depth + 1) ?? null)
-  const copy = {}
-  for (const [name, member] of Object.entries(part)) {
-    const given = plain(member, name, depth + 1)
-    if (given !== undefined) put(copy, name, given)
-  }
-  return copy
-}
-
-/** Not by assignment: `__proto__` is a key like any other. */
-function put(object, key, value) {
-  Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true })
 }
 
 /** Ends a step of a transform with its result, or with its error. */

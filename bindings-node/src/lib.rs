@@ -9,11 +9,13 @@
 //! - [`waiting`], [`job`]: a call on libuv's pool waits for a lock a few milliseconds at most and then says when to
 //!   call again, so that waiting calls hold no worker. No call has a thread of its own that would have to be joined;
 //! - [`host`], [`options`]: the machine, and what may be set;
-//! - [`clean_up`], [`slot`]: threads that end with their environment; things that may be closed before they are collected;
+//! - [`bell`], [`clean_up`], [`slot`]: what a thread rings; threads that end with their environment; things that may be
+//!   closed before they are collected;
 //! - [`harness_state`]: the first domain. A watch has a thread, which is joined when it is closed, and at the latest when
 //!   its environment ends;
 //! - [`idempotency`]: idempotent creates. A store has such a thread while somebody waits for a create of another;
 //! - [`redaction`]: secrets out of texts and streams, on the thread that calls;
+//! - [`journal`]: the journal of a run. One thread waits for all replays of an environment, while there are any;
 //! - [`testing`]: a machine that a test controls.
 //!
 //! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.
@@ -24,12 +26,14 @@
 
 mod answer;
 mod barrier;
+mod bell;
 mod clean_up;
 mod error;
 mod harness_state;
 mod host;
 mod idempotency;
 mod job;
+mod journal;
 mod options;
 mod redaction;
 mod slot;

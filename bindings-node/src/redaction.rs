@@ -18,7 +18,7 @@ pub fn redaction_mark() -> &'static str {
 #[napi]
 #[derive(Debug)]
 pub struct NativeRedactor {
-    redactor: Redactor,
+    pub(crate) redactor: Redactor,
 }
 
 #[napi]

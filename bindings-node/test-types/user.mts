@@ -11,6 +11,8 @@ import type {
 } from 'gallivant'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
 import type { Creating, IdempotentHandler } from 'gallivant/http'
+import { DisplayWindow, HEARTBEAT_MS, Journal, LogReader, Projection, check, pipeReplay, readRunResult, readRunResultJsonSync, replay, retentionCandidatesSync, serverSentEvent, split } from 'gallivant/journal'
+import type { Appended, Checked, Frame, GapReason, JournalEvent, Replay, ReplayEnd, Row } from 'gallivant/journal'
 import { GallivantPlugin } from 'gallivant/opencode'
 import type { GallivantHooks } from 'gallivant/opencode'
 import { MARK, Redactor, sanitize } from 'gallivant/redaction'
@@ -126,6 +128,39 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
   told.push(handler.length, SAVED_HEADERS[0])
 }
 
+{
+  const owner = { taskId: 't', runId: 'r', provider: 'p', jobId: null }
+  await using journal = await Journal.open(directory, owner, redactor, { host: undefined })
+  const page: JournalEvent[] = [
+    { id: 'e1', provenance: 'provider', type: 'message', data: { n: 2n ** 70n }, providerSequence: 1n, timestamp: 5 },
+    { id: 'g1', provenance: 'local', reason: 'provider-gap' },
+  ]
+  journal.appendSync('[]')
+  const appended: Appended = await journal.append(page, { signal: AbortSignal.timeout(10_000) })
+  same<typeof appended.end.sequence, bigint>(true)
+  {
+    using projection = Projection.openSync(directory)
+    told.push(projection.catchUpSync().next, (await projection.trim(10n ** 6n)).bytes)
+  }
+  const lines = await LogReader.open(directory)
+  const row: Row | undefined = lines.tailSync().rows[0]
+  if (row?.kind === 'line') same<typeof row.text, string>(true)
+  else if (row !== undefined) same<typeof row.reason, GapReason | null>(true)
+  const window = new DisplayWindow()
+  if (row !== undefined) window.push(...split(row))
+  told.push(window.paint(), window.counts.live, (await lines.lines({ after: '1', limit: 5 })).after, HEARTBEAT_MS)
+  const frames: Replay = replay(directory, { lastEventId: null })
+  for await (const frame of frames) {
+    same<typeof frame, Frame>(true)
+    told.push(...split(JSON.parse(frame.data)), serverSentEvent(frame), readRunResultJsonSync(directory))
+    break
+  }
+  const checked: Checked = await check(directory)
+  told.push(checked.gaps[0]?.bytes.from, (await readRunResult(directory))?.cost, retentionCandidatesSync(directory).length)
+  const end = (response: Parameters<typeof pipeReplay>[1]): Promise<ReplayEnd> => pipeReplay(frames, response)
+  told.push(end.length, (await frames.nextFrame({ timeoutMs: 1n }))?.id)
+}
+
 try {
   claimSync(directory, { agent: 'a', harness: 'c', token: '' })
 } catch (error) {
@@ -189,6 +224,21 @@ export async function mistakes(): Promise<void> {
   new Redactor('secret', { patterns: 1 })
   // @ts-expect-error a stream is opened by a redactor
   new Redactor().stream().push(7)
+  // @ts-expect-error a journal is opened
+  new Journal()
+  // @ts-expect-error whose journal it is
+  await Journal.open(directory, redactor)
+  const journal = Journal.openSync(directory, { taskId: 't', runId: 'r', provider: 'p' }, redactor)
+  // @ts-expect-error an event says who says it
+  await journal.append([{ id: 'e', type: 'm' }])
+  // @ts-expect-error no such reason
+  await journal.append([{ id: 'e', provenance: 'local', reason: 'holes' }])
+  // @ts-expect-error a gap has no data
+  await journal.append([{ id: 'e', provenance: 'local', reason: 'retained', data: 1 }])
+  // @ts-expect-error an id is text
+  replay(directory, { lastEventId: 7 })
+  // @ts-expect-error a response is written to
+  await pipeReplay(directory, {})
   // @ts-expect-error a fault does something
   new TestHost({ faults: [{ at: 1 }] })
   await provokePanic.inTask('x')

@@ -136,7 +136,7 @@ test('the_package_s_page_runs_as_it_stands', async (t) => {
   const { run } = agentsFor(t)
   const said = []
   for (const block of blocksOf(PAGE, 'js')) said.push(await run(block))
-  assert.deepEqual(said, ['ended null\n', 'replay harness-1\n'])
+  assert.deepEqual(said, ['ended null\n', 'replay harness-1\n', '2n\n'])
 })
 
 test('getting_it_names_no_machine_s_folders_and_only_targets_that_there_are', () => {

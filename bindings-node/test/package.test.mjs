@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import * as esm from '../lib/index.js'
 import * as esmHttp from '../lib/http.js'
+import * as esmJournal from '../lib/journal.js'
 import * as esmTesting from '../lib/testing.js'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
 
@@ -27,7 +28,7 @@ function unionOf(types, name) {
 }
 
 test('esm_and_commonjs_have_the_same_names_and_the_same_classes', () => {
-  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmTesting, '../lib/testing.js']]) {
+  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmJournal, '../lib/journal.js'], [esmTesting, '../lib/testing.js']]) {
     const cjs = require(file)
     const { default: whole, 'module.exports': _, ...named } = namespace
     assert.equal(whole, cjs)
@@ -59,14 +60,18 @@ function typesOf() {
 
 test('the_types_name_what_is_there', () => {
   const types = typesOf()
-  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmTesting, read('lib', 'testing.d.ts')]]) {
+  const journal = read('lib', 'journal.d.ts')
+  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
   }
   const { Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer } = esm
-  for (const [name, Class] of Object.entries({ Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer })) {
-    const start = types.indexOf(`export class ${name} `)
-    const body = types.slice(start, types.indexOf('\n}\n', start))
+  const { DisplayWindow, Journal, LogReader, Projection } = esmJournal
+  const classes = { Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer, DisplayWindow, Journal, LogReader, Projection }
+  for (const [name, Class] of Object.entries(classes)) {
+    const text = name in esmJournal ? journal : types
+    const start = text.indexOf(`export class ${name} `)
+    const body = text.slice(start, text.indexOf('\n}\n', start))
     const typed = [...body.matchAll(/^ {2}(?:readonly |private )?(\w+)[(:<]/gm)].map(([, member]) => member)
     const there = Object.getOwnPropertyNames(Class.prototype)
     assert.deepEqual([...new Set(typed)].sort(), there.sort(), name)
@@ -95,6 +100,14 @@ test('constants_are_the_core_s', () => {
   ])
   const { staleMs, refreshMs, futureSkewMs, lockWaitMs } = esm.defaultOptions()
   assert.deepEqual([staleMs, refreshMs, futureSkewMs, lockWaitMs], [900_000n, 300_000n, 60_000n, 10_000n])
+})
+
+test('ex_jrn_10_the_words_of_a_journal_are_those_of_the_core', () => {
+  const journal = read('lib', 'journal.d.ts')
+  const core = readFileSync(join(PROJECT, 'core', 'src', 'journal', 'event.rs'), 'utf8')
+  const wordsOf = (name) => [...new RegExp(`^    ${name} \\{([^]*?)^    \\}`, 'm').exec(core)[1].matchAll(/= "([^"]+)"/g)].map(([, word]) => word)
+  for (const name of ['Provenance', 'GapReason']) assert.deepEqual(unionOf(journal, name), wordsOf(name))
+  assert.deepEqual([esmJournal.HEARTBEAT_MS, esmJournal.MAX_PENDING_BYTES], [20_000, 327_680])
 })
 
 test('there_is_one_version', () => {

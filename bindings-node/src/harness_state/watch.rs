@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use gallivant_core::Result;
 use gallivant_core::harness_state::{Change, Watch, WatchOptions, WatchProbe};
-use napi::bindgen_prelude::{BigInt, Unknown};
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use napi::{Env, Status, sys};
+use napi::Env;
+use napi::bindgen_prelude::BigInt;
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 
 use super::fleet::{BoundParts, fleet_probe};
@@ -20,13 +20,11 @@ use super::parts::RecordParts;
 use super::reader::{ProbeParts, liveness, own_probe};
 use super::sheet::{LeftOutParts, Sheet, SheetParts, lent};
 use crate::answer::Answer;
+use crate::bell::{Bell, keep_alive};
 use crate::clean_up::{CleanUp, Thread};
 use crate::error::ErrorParts;
 use crate::host::NativeHost;
 use crate::options::{OptionParts, options, unsigned};
-
-/// What rings. While it is referenced it keeps the environment's loop alive.
-type Bell = ThreadsafeFunction<(), Unknown<'static>, (), Status, false>;
 
 /// What is watched, and how it is noticed and told; an interval that is left out has the core's default.
 #[napi(object, object_to_js = false)]
@@ -159,15 +157,7 @@ impl NativeWatch {
     #[napi(catch_unwind)]
     pub fn keep_alive(&self, env: Env, keeps: bool) {
         if let Some(bell) = &*self.bell.borrow() {
-            let (env, bell) = (env.raw(), bell.raw());
-            // SAFETY: the environment is the one that this call was made with, on its own thread, and it made the
-            // function, which is released only when `bell` is dropped.
-            let _ = unsafe {
-                match keeps {
-                    true => sys::napi_ref_threadsafe_function(env, bell),
-                    false => sys::napi_unref_threadsafe_function(env, bell),
-                }
-            };
+            keep_alive(&env, bell, keeps);
         }
     }
 

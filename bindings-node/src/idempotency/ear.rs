@@ -12,18 +12,15 @@ use std::thread::JoinHandle;
 use gallivant_core::idempotency::IdempotencyStore;
 use gallivant_core::storage::Waker;
 use gallivant_core::{Code, Error, Result};
-use napi::bindgen_prelude::Unknown;
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
-use napi::{Env, Status};
+use napi::Env;
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 
 use crate::barrier;
+use crate::bell::Bell;
 use crate::clean_up::{CleanUp, Thread};
 
-/// What rings. It keeps the environment's loop alive: somebody waits.
-pub(super) type Bell = ThreadsafeFunction<(), Unknown<'static>, (), Status, false>;
-
-/// A thread that listens. It ends by `close`, and is gone after `join`; the end of the environment does both.
+/// A thread that listens. Its bell keeps the environment's loop alive, because somebody waits. It ends by `close`, and is gone after `join`; the end of the environment does both.
 #[napi]
 pub struct NativeEar {
     ear: Arc<Ear>,

@@ -9,12 +9,13 @@ use napi::Env;
 use napi::bindgen_prelude::{BigInt, Uint8Array};
 use napi_derive::napi;
 
-use super::ear::{Bell, NativeEar};
+use super::ear::NativeEar;
 use super::parts::{
     AskParts, BeginParts, ClaimViewParts, StoreOptionParts, SweptParts, deadline, fingerprint, left,
     store_options,
 };
 use crate::answer::Answer;
+use crate::bell::Bell;
 use crate::error::ErrorParts;
 use crate::host::NativeHost;
 use crate::job::{Promised, promise};
