@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use gallivant_core::Code;
 use gallivant_core::harness_state::{
     FleetOptions, FleetProbe, Noticing, Options, Watch, WatchOptions, WatchProbe,
 };
 use gallivant_core::testing::simulated_host;
+use gallivant_core::{Code, Host};
 
 use crate::harness_state_watch::{
     LONG, QUIET, fleet, fleet_with, is_quiet, session, told, told_at_last, watching, words,
@@ -262,6 +262,24 @@ fn hs_93_a_wait_can_be_ended_from_another_thread() {
     assert!(is_quiet(&mut watch));
     watch.close();
     waker.wake();
+}
+
+#[test]
+fn hs_93_a_wake_that_comes_during_a_turn_ends_the_wait_after_it() {
+    let host = Host::system();
+    let mut notifier = host.files.notifier(&host.clock).expect("a notifier");
+    assert!(!notifier.was_woken());
+    notifier.waker().wake();
+    // The turn takes whatever is readable, the wake's own sign with it.
+    notifier.drain(&mut |_| {}).expect("drained");
+    let started = host.clock.awake();
+    notifier.wait(Some(Duration::from_secs(30))).expect("waited");
+    assert!(host.clock.awake().saturating_sub(started) < Duration::from_secs(15));
+    assert!(notifier.was_woken() && !notifier.was_woken());
+    // Asked for, it ends no further wait.
+    let started = host.clock.awake();
+    notifier.wait(Some(Duration::from_millis(60))).expect("waited");
+    assert!(host.clock.awake().saturating_sub(started) >= Duration::from_millis(50));
 }
 
 #[test]

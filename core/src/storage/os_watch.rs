@@ -246,6 +246,10 @@ impl Notifier for InotifyNotifier {
     }
 
     fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
+        // A wake during a turn was drained with what else there was, and nothing is readable any more.
+        if self.waker.is_woken() {
+            return Ok(());
+        }
         let longest = longest.map(timespec);
         let mut events = Vec::<epoll::Event>::with_capacity(4);
         match epoll::wait(self.epoll()?, rustix::buffer::spare_capacity(&mut events), longest.as_ref()) {

@@ -102,8 +102,8 @@ pub trait Notifier: Send + fmt::Debug {
     /// As the system says it.
     fn set_alarm(&mut self, alarm: &Alarm) -> io::Result<()>;
 
-    /// Waits until there is something to hand out, the alarm is due, somebody wakes, or a signal arrives; for at most
-    /// `longest`. It may return early.
+    /// Waits until there is something to hand out, the alarm is due, somebody wakes or has woken and was not asked for by
+    /// [`Notifier::was_woken`] yet, or a signal arrives; for at most `longest`. It may return early.
     ///
     /// # Errors
     /// As the system says it.
@@ -152,7 +152,7 @@ impl Waker {
         self.woken.swap(false, Ordering::AcqRel)
     }
 
-    fn is_woken(&self) -> bool {
+    pub(super) fn is_woken(&self) -> bool {
         self.woken.load(Ordering::Acquire)
     }
 }
