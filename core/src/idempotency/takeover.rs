@@ -94,15 +94,20 @@ fn slept_in_between(owner: &Owner, facts: &Facts<'_>) -> bool {
         && awake_since_opening < TAKEOVER_MS
 }
 
-/// How long from now until time alone can change what [`fate`] says of an owner that holds, in milliseconds.
+/// How long from now until time alone can change what [`fate`] says of an owner that holds, in milliseconds. Whoever looks
+/// again after `enough_ms` anyway may be told that much, and the owner's process is not looked at.
 #[must_use]
-pub(super) fn ms_until_judged_again(owner: &Owner, facts: &Facts<'_>) -> u64 {
+pub(super) fn ms_until_judged_again(owner: &Owner, facts: &Facts<'_>, enough_ms: u64) -> u64 {
     let left = |age: u64, limit: u64| limit.saturating_sub(age).max(1);
+    let if_alive =
+        left(facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms), facts.max_reservation_ms);
+    let if_unprovable = left(age_of_unprovable(owner, facts), TAKEOVER_MS);
+    if if_alive.min(if_unprovable) >= enough_ms {
+        return enough_ms;
+    }
     match owner.process.liveness(facts.processes) {
         Liveness::Dead => 0,
-        Liveness::Alive => {
-            left(facts.now.awake_ms.saturating_sub(owner.refreshed.awake_ms), facts.max_reservation_ms)
-        }
-        Liveness::Indeterminate => left(age_of_unprovable(owner, facts), TAKEOVER_MS),
+        Liveness::Alive => if_alive,
+        Liveness::Indeterminate => if_unprovable,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::claim::Owner;
+use super::claim::{Owner, whole_ms};
 use super::takeover::ms_until_judged_again;
 use super::{Begin, ClaimName, Fingerprint, How, IdempotencyStore};
 use crate::error::{Code, Error, Result};
@@ -74,8 +74,10 @@ impl Ticket {
     #[must_use]
     pub fn next_look(&self, has_notices: bool) -> Duration {
         let longest = if has_notices { LONGEST_WITH_NOTICES } else { LONGEST_WITHOUT_NOTICES };
-        let judged_again =
-            self.owner.as_ref().map_or(0, |owner| ms_until_judged_again(owner, &self.store.facts()));
+        let judged_again = self
+            .owner
+            .as_ref()
+            .map_or(0, |owner| ms_until_judged_again(owner, &self.store.facts(), whole_ms(longest)));
         longest.min(Duration::from_millis(judged_again.max(1)))
     }
 
@@ -88,10 +90,6 @@ impl Ticket {
     pub fn wait(&self, deadline: Duration) -> Result<Begin> {
         let until = self.store.host().clock.awake().saturating_add(deadline);
         let mut ticket = self.clone();
-        if let Some(ended) = ticket.look_again(until)? {
-            return Ok(ended);
-        }
-        // What happened before it watched is seen by the look that comes first.
         let Some(mut notifier) = self.store.borrow_notifier() else {
             return ticket.wait_by_looking(until);
         };
@@ -101,8 +99,13 @@ impl Ticket {
     }
 
     fn wait_for_notices(&mut self, until: Duration, notifier: &mut dyn Notifier) -> Result<Begin> {
+        let mut watched = None;
         loop {
-            self.watch_owner(notifier);
+            if self.owner.is_some() && watched != self.owner {
+                self.watch_owner(notifier);
+                watched = self.owner.clone();
+            }
+            // What happened before it watched is seen by this look.
             if let Some(ended) = self.look_again(until)? {
                 return Ok(ended);
             }
@@ -132,12 +135,12 @@ impl Ticket {
     fn wait_by_looking(&mut self, until: Duration) -> Result<Begin> {
         let mut pause = FIRST_WITHOUT_NOTICES;
         loop {
-            let longest = pause.min(self.next_look(false)).min(self.left(until)?);
-            self.store.host().clock.sleep(longest);
-            pause = (pause * 2).min(LONGEST_WITHOUT_NOTICES);
             if let Some(ended) = self.look_again(until)? {
                 return Ok(ended);
             }
+            let longest = pause.min(self.next_look(false)).min(self.left(until)?);
+            self.store.host().clock.sleep(longest);
+            pause = (pause * 2).min(LONGEST_WITHOUT_NOTICES);
         }
     }
 
