@@ -13,7 +13,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 JOURNAL = os.path.join(ROOT, "tests/adapters/journal")
-LANGUAGES = ["rust", "python", "node"]
+LANGUAGES = ["rust", "c", "python", "node"]
 
 OWNER = {"taskId": "t-1", "runId": "r-1", "provider": "acme", "jobId": "j-1", "turnId": None}
 SECRET = "hunter2!"
