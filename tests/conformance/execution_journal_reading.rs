@@ -270,26 +270,6 @@ fn ex_jrn_70_of_the_two_halves_of_a_poll_one_reads_and_the_other_hands_out() {
 }
 
 #[test]
-fn ex_jrn_70_of_the_two_halves_of_a_poll_one_reads_and_the_other_hands_out() {
-    let machine = lines(2);
-    let mut replay = replay(&machine, None);
-    let take = |replay: &mut Replay| replay.take().expect("taken").map(|frame| frame.event);
-    // What was never read is neither handed out nor passed over for a heartbeat.
-    machine.clock.advance(Duration::from_secs(30));
-    assert_eq!((take(&mut replay), replay.due_in()), (None, Duration::ZERO));
-    replay.look().expect("looked");
-    machine.files.forget_operations();
-    assert_eq!((take(&mut replay), take(&mut replay)), (Some("line"), Some("line")));
-    assert_eq!(take(&mut replay), None);
-    assert_eq!(machine.files.operations(), [], "handing out reads nothing");
-    // The simulated disk tells nobody: a look is due after a second.
-    assert_eq!(replay.due_in(), Duration::from_secs(1));
-    machine.clock.advance(Duration::from_secs(20));
-    replay.look().expect("looked");
-    assert_eq!((take(&mut replay), take(&mut replay)), (Some("heartbeat"), None));
-}
-
-#[test]
 fn ex_jrn_71_closing_a_replay_gives_everything_back() {
     let directory = tempfile::tempdir().expect("a directory");
     let open = || std::fs::read_dir("/proc/self/fd").map(Iterator::count).unwrap_or(0);
