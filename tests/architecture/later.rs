@@ -15,7 +15,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-COST", "1-22"),
     ("EX-SCH", "1-34"),
     ("EX-JRN", "1-2 22 50 60 77"),
-    ("EX-RED", "15 17-21"),
+    ("EX-RED", "15 19-20"),
     ("EX-ART", "1-57 60-69"),
     ("EX-VER", "1-42"),
     ("EX-LOC", "1-30"),

@@ -1,4 +1,6 @@
-//! EX-JRN-53 to EX-JRN-59: the private result, and what of it is shown.
+//! EX-JRN-53 to EX-JRN-59, EX-RED-17, EX-RED-18, EX-RED-21: the private result, and what of it is shown.
+
+use std::collections::BTreeSet;
 
 use gallivant_core::journal::{Collected, Standing, private_result, read_run_result, result_view};
 use gallivant_core::json::{Number, Value};
@@ -10,6 +12,21 @@ use crate::support::output::{ENDED, RAW, REDACTIONS, RESULT, drain, redactions, 
 use crate::support::run::RUN;
 
 const HASH: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+/// What publication compares or writes.
+const PUBLISHED: [&str; 11] = [
+    "providerJobId",
+    "turnId",
+    "sessionId",
+    "inputHead",
+    "completedAt",
+    "repo",
+    "branch",
+    "files",
+    "pushedHead",
+    "pr",
+    "text",
+];
 
 fn secrets() -> Secrets {
     Secrets::lenient(["supplied-word", HASH, "job-word"])
@@ -30,16 +47,33 @@ fn reply() -> Value {
             {"path": "c", "beforeHash": "dd", "afterHash": null, "text": null},
         ],
         "pr": {"title": "supplied-word", "body": "exact"}, "text": "intake supplied-word",
-        "repo": "r", "branch": "task/supplied-word",
+        "repo": "r", "branch": "task/supplied-word", "pushedHead": "ee",
     });
     Value::parse(&text.to_string()).expect("JSON")
 }
 
 fn collected() -> Value {
-    let redactor = Redactor::new(&secrets(), Patterns::Recognised).expect("a small one");
+    collected_with(&reply(), &secrets())
+}
+
+fn collected_with(reply: &Value, secrets: &Secrets) -> Value {
+    let redactor = Redactor::new(secrets, Patterns::Recognised).expect("a small one");
     let collected =
         Collected { task_id: "t-1", run_id: "run-1", provider: "prov", collected_at_ms: 1_700_000_000_500 };
-    private_result(&collected, reply().as_object().expect("an object"), &redactor)
+    private_result(&collected, reply.as_object().expect("an object"), &redactor)
+}
+
+/// Every string and every key of a value.
+fn texts(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::String(text) => BTreeSet::from([text.clone()]),
+        Value::Array(elements) => elements.iter().flat_map(texts).collect(),
+        Value::Object(object) => object
+            .iter()
+            .flat_map(|(name, value)| texts(value).into_iter().chain([name.to_owned()]))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => BTreeSet::new(),
+    }
 }
 
 /// A run with a result, a checkpoint and evidence.
@@ -221,9 +255,104 @@ fn ex_jrn_58_a_view_needs_no_log() {
 #[test]
 fn ex_jrn_59_paths_hashes_and_text_of_artifacts_are_the_providers_byte_for_byte() {
     let (result, reply) = (collected(), reply());
-    for name in ["files", "pr", "text", "repo", "branch", "inputHead", "completedAt", "sessionId", "turnId"] {
+    for name in PUBLISHED {
         let (kept, given) = (result.get(name).expect(name), reply.get(name).expect(name));
         assert_eq!(kept.to_json(), given.to_json(), "{name}");
     }
     assert!(result.to_json().contains("let x = \\\"supplied-word\\\";\\r\\n"));
+}
+
+#[test]
+fn ex_red_17_in_a_view_nothing_is_exempt_of_what_private_files_keep_exact() {
+    let machine = with_result(&collected_with(&reply(), &Secrets::none()).to_json());
+    // The owner keys and the rest of EX-ART-36.
+    let application = serde_json::json!({
+        "version": 1, "taskId": "t-1", "runId": "run-1", "providerJobId": "job-word", "sessionId": "s-1",
+        "turnId": "turn-1", "inputHead": HASH, "status": "verified", "fingerprint": "cc", "appliedHead": "ee",
+        "reason": "dirty", "blockedAt": 3, "evidence": "verification.json", "pr": null, "updatedAt": 4,
+    });
+    plant(&machine, "result-application.json", &application.to_string());
+    let seen = |supplied: &[&str], retained: &[&str]| {
+        plant(&machine, "sensitive-redactions.json", &redactions(retained));
+        let view = result_view(RUN, &machine.host(), &Secrets::lenient(supplied), &Standing::default());
+        texts(&view.expect("a view").expect("a result"))
+    };
+    let plain = seen(&[], &[]);
+    let exact = ["t-1", "run-1", "job-word", "s-1", "turn-1", HASH, "cc", "dd", "b", "src/supplied-word.rs"];
+    // Words and keys of our own are no exception either.
+    for text in exact.iter().chain(&["verified", "fingerprint", "beforeHash", "application"]) {
+        assert!(plain.contains(*text), "{text}: {plain:?}");
+    }
+    for secret in &plain {
+        for (supplied, retained) in [(&[secret.as_str()][..], &[][..]), (&[], &[secret.as_str()])] {
+            let seen = seen(supplied, retained);
+            let left = seen.iter().find(|text| text.replace("[redacted]", "\0").contains(secret));
+            assert_eq!(left, None, "{secret} of {supplied:?} {retained:?}");
+        }
+    }
+}
+
+#[test]
+fn ex_red_18_pull_request_and_intake_text_are_exact_in_the_private_result_and_redacted_in_views() {
+    const CREDENTIAL: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let pr =
+        format!("{{\"title\":\"supplied-word\",\"body\":\"retained-word\\r\\n {CREDENTIAL} job-word\"}}");
+    let text = format!("\"intake supplied-word\\r\\n {CREDENTIAL}\"");
+    let reply = format!("{{\"outcome\":{{\"ok\":true,\"pr\":{pr}}},\"pr\":{pr},\"text\":{text}}}");
+    let private = collected_with(&Value::parse(&reply).expect("JSON"), &secrets());
+    let part = |name: &str| private.get(name).expect(name).to_json();
+    assert_eq!((part("pr"), part("text")), (pr.clone(), text));
+    // A view shows the text of no intake, and a pull request where a checkpoint or an outcome holds one.
+    let machine = with_result(&private.to_json());
+    plant(&machine, "result-application.json", &format!("{{\"version\":1,\"pr\":{pr}}}"));
+    let outcome = Value::parse(&format!("{{\"pr\":{pr}}}")).expect("JSON");
+    for outcome in [None, Some(outcome)] {
+        let view = view(&machine, &Standing { outcome, cost_usd: None }).expect("a view").expect("a result");
+        let shown: serde_json::Value = serde_json::from_str(&view.to_json()).expect("JSON");
+        let redacted =
+            serde_json::json!({"title": "[redacted]", "body": "[redacted]\r\n [redacted] [redacted]"});
+        assert_eq!((&shown["application"]["pr"], &shown["outcome"]["pr"]), (&redacted, &redacted));
+        assert!(!shown.to_string().contains("intake"), "{shown}");
+    }
+    let shown = read_run_result(RUN, &machine.host()).expect("read").expect("a result").to_json();
+    assert!(
+        shown.contains("[redacted]") && !shown.contains(CREDENTIAL) && !shown.contains("intake"),
+        "{shown}"
+    );
+    assert_eq!(machine.files.contents(RESULT).expect("a result"), private.to_json().as_bytes());
+}
+
+#[test]
+fn ex_red_21_redaction_of_diagnostics_rewrites_nothing_that_publication_reads() {
+    let published = |of: &Value| PUBLISHED.map(|name| of.get(name).map(Value::to_json));
+    let plain = reply();
+    let wanted = published(&plain);
+    assert!(wanted.iter().all(Option::is_some), "{wanted:?}");
+    let read: BTreeSet<_> = PUBLISHED.iter().flat_map(|name| texts(plain.get(name).expect(name))).collect();
+    assert!(
+        ["supplied-word", "exact", "task/supplied-word", "ee", HASH].iter().all(|text| read.contains(*text))
+    );
+    // Each text that publication reads is a secret once, and the diagnostics say it.
+    for secret in &read {
+        let mut reply = plain.as_object().expect("an object").clone();
+        let said =
+            serde_json::json!({"diagnostics": {"tail": [format!("said {secret}"), {secret.as_str(): 1}]}});
+        reply.insert("outcome", Value::parse(&said.to_string()).expect("JSON"));
+        let private = collected_with(&Value::from(reply), &Secrets::lenient([secret]));
+        let diagnostics = private.get("outcome").and_then(|outcome| outcome.get("diagnostics"));
+        let left = texts(diagnostics.and_then(|diagnostics| diagnostics.get("tail")).expect("diagnostics"));
+        assert!(
+            left.iter().all(|text| !text.replace("[redacted]", "\0").contains(secret)),
+            "{secret}: {left:?}"
+        );
+        assert_eq!(published(&private), wanted, "{secret}");
+    }
+    // Nor does their end.
+    let private = collected().to_json();
+    let machine = with_result(&private);
+    drain(&machine, ENDED);
+    machine.clock.advance(std::time::Duration::from_secs(86_400));
+    serve(&machine, ENDED).expect("served");
+    assert!(machine.files.contents(RAW).is_err() && machine.files.contents(REDACTIONS).is_err());
+    assert_eq!(machine.files.contents(RESULT).expect("a result"), private.as_bytes());
 }

@@ -1,19 +1,26 @@
 """One journal in several languages: what one appends and projects every other reads, byte for byte and row for row.
 
 Run by `make test` after `make build`. The adapters' protocol is in `tests/adapters/journal.md`; a language takes part once
-its name is in `LANGUAGES`.
+its name is in `LANGUAGES`. GALLIVANT_JOURNAL_KILLS is how many writers of each language are killed (20), GALLIVANT_SEED what
+is rolled.
 """
 import concurrent.futures
+import contextlib
 import itertools
 import json
 import os
+import random
+import signal
 import subprocess
 import tempfile
+import threading
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 JOURNAL = os.path.join(ROOT, "tests/adapters/journal")
-LANGUAGES = ["rust", "python", "node"]
+LANGUAGES = ["rust", "c", "python", "node"]
+KILLS = int(os.environ.get("GALLIVANT_JOURNAL_KILLS", "20"))
+SEED = int(os.environ.get("GALLIVANT_SEED", "1"))
 
 OWNER = {"taskId": "t-1", "runId": "r-1", "provider": "acme", "jobId": "j-1", "turnId": None}
 SECRET = "hunter2!"
@@ -32,10 +39,16 @@ PAGE = (
 PLACED = [[1, "recorded"], [2, "recorded"], [3, "recorded"], [4, "recorded"], [1, "known"], [5, "oversized"]]
 
 
-def lines(first, count):
-    """The text of a page of lines, each with its number."""
-    event = '{"id":"n-%d","provenance":"provider","type":"output","data":"line %d"}'
-    return "[%s]" % ",".join(event % (number, number) for number in range(first, first + count))
+def lines(first, count, padding=0):
+    """The text of a page of lines, each with its number and so much more."""
+    event = '{"id":"n-%d","provenance":"provider","type":"output","data":"line %d%s"}'
+    return "[%s]" % ",".join(event % (number, number, "." * padding) for number in range(first, first + count))
+
+
+def difference(found, wanted):
+    """Where two lists differ first, and in what; None where they are equal."""
+    pairs = enumerate(itertools.zip_longest(found, wanted))
+    return next((place for place in pairs if place[1][0] != place[1][1]), None)
 
 
 class Adapter:
@@ -47,22 +60,28 @@ class Adapter:
         self.tell("open", dir=directory, owner=OWNER, secrets=[SECRET], now_ms=NOW_MS)
 
     def ask(self, op, **members):
-        self.process.stdin.write(json.dumps({"op": op, **members}) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        """The answer; None where the process was killed before it had given it."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps({"op": op, **members}) + "\n")
+            self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        return json.loads(answer) if answer.endswith("\n") else None
 
     def tell(self, op, **members):
         answer = self.ask(op, **members)
-        assert answer.pop("ok"), (op, answer)
+        assert answer is not None and answer.pop("ok"), (op, answer)
         return answer
 
     def end(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait(timeout=20)
         self.process.stdout.close()
 
 
-class Journals(unittest.TestCase):
+class Directories(unittest.TestCase):
+    """Tests with a folder of runs, and adapters in it."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -82,6 +101,8 @@ class Journals(unittest.TestCase):
         with open(os.path.join(self.folder, name, file), "rb") as opened:
             return opened.read()
 
+
+class Journals(Directories):
     def test_ex_jrn_04_every_language_writes_the_same_bytes(self):
         for language in LANGUAGES:
             adapter = self.adapter(language, self.run_directory(language))
@@ -203,6 +224,120 @@ class Journals(unittest.TestCase):
                         self.assertEqual(adapter.ask(op, **members), refused)
                 event = {"ok": False, "error": "EXECUTION_INPUT", "reason": "event"}
                 self.assertEqual(adapter.ask("append", page='[{"id":"e"}]'), event)
+
+
+class Follower:
+    """What the readers of one run were told, each of which goes on from where the one before it stopped."""
+
+    def __init__(self):
+        self.frames, self.last = [], None
+
+    def follow(self, reader, is_over):
+        """Reads until nothing more comes after `is_over` was set."""
+        reader.tell("replay", after=self.last)
+        while True:
+            was_over = is_over.is_set()
+            read = reader.tell("frames", count=1_000, timeout_ms=10)
+            self.frames += read["frames"]
+            self.last = read["resume"]
+            if was_over:
+                return
+
+
+class Pages:
+    """Pages of lines, numbered through, each the next one until it is acknowledged."""
+
+    def __init__(self, dice):
+        self.dice, self.texts, self.page = dice, [], None
+
+    def next(self):
+        """The text of a page, and the numbers of its lines."""
+        if self.page is None:
+            first = len(self.texts) + 1
+            # The longest page takes several batches.
+            count, padding = self.dice.choice((1, 8, 40)), self.dice.choice((0, 100, 5_000))
+            self.texts += [f"line {number}{'.' * padding}" for number in range(first, first + count)]
+            self.page = lines(first, count, padding), list(range(first, first + count))
+        return self.page
+
+
+class KilledWriters(Directories):
+    """Many writers of one run, one after the other, each killed at any moment, and readers all the while."""
+
+    def append(self, writer, pages):
+        """Appends a page and projects it: whether the writer lived."""
+        page, numbers = pages.next()
+        appended = writer.ask("append", page=page)
+        if appended is None:
+            return False
+        self.assertTrue(appended["ok"], appended)
+        self.assertEqual([sequence for sequence, _ in appended["placed"]], numbers)
+        pages.page = None
+        projected = writer.ask("project")
+        if projected is None:
+            return False
+        self.assertTrue(projected["ok"], projected)
+        return True
+
+    def test_ex_jrn_18_however_many_writers_are_killed_every_event_stands_once_and_is_read_once(self):
+        dice = random.Random(SEED)
+        turns = [(writer, dice.choice([other for other in LANGUAGES if other != writer])) for writer in LANGUAGES * KILLS]
+        dice.shuffle(turns)
+        directory = self.run_directory()
+        with self.subTest(GALLIVANT_SEED=SEED):
+            pages, frames = self.write_and_read(directory, dice, turns)
+            self.assert_each_stands_once(directory, pages.texts, frames, len(turns))
+
+    def write_and_read(self, directory, dice, turns):
+        """Kills a writer a turn while another language reads: the pages, and what was read."""
+        delays = [dice.uniform(0, 0.03) for _ in turns]
+        readers = {language: self.adapter(language, directory) for language in LANGUAGES}
+        pages, follower, repeated = Pages(dice), Follower(), 0
+        for (language, other), delay in zip(turns, delays):
+            writer, is_over = self.adapter(language, directory), threading.Event()
+            repeated += pages.page is not None
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                following = pool.submit(follower.follow, readers[other], is_over)
+                killing = threading.Timer(delay, writer.process.kill)
+                killing.start()
+                try:
+                    while self.append(writer, pages):
+                        pass
+                finally:
+                    is_over.set()
+                    # Whatever it did is done before the next one begins.
+                    killing.join()
+                    self.assertEqual(writer.process.wait(), -signal.SIGKILL)
+            following.result()
+        self.assertGreater(repeated, 0, "some pages were not acknowledged")
+        self.assertTrue(self.append(self.adapter(LANGUAGES[0], directory), pages))
+        follower.follow(readers[LANGUAGES[-1]], is_over)
+        return pages, follower.frames
+
+    def assert_each_stands_once(self, directory, texts, frames, kills):
+        """What stands in the log, what a check says of it, and what was read of it, of lines with these texts."""
+        with open(os.path.join(directory, "events.jsonl"), encoding="utf-8") as log:
+            events = [json.loads(line) for line in log]
+        numbers = range(1, len(texts) + 1)
+        named = [(event["sequence"], event["eventId"]) for event in events]
+        self.assertIsNone(difference(named, [(number, f"n-{number}") for number in numbers]))
+        # A crash takes at most one event, and a gap stands for it (EX-JRN-17).
+        lost = [event["sequence"] for event in events if event["type"] == "gap"]
+        self.assertLessEqual(len(lost), kills)
+        stands = [None if number in lost else text for number, text in zip(numbers, texts)]
+        interrupted = {"reason": "interrupted-append"}
+        self.assertIsNone(difference([event["data"] for event in events], [text or interrupted for text in stands]))
+        self.assertIsNone(difference([frame[0] for frame in frames], [str(number) for number in numbers]))
+        self.assertIsNone(difference([json.loads(frame[2]).get("text") for frame in frames], stands))
+        end = [os.path.getsize(os.path.join(directory, "events.jsonl")), len(texts)]
+        for language in LANGUAGES:
+            checked = self.adapter(language, directory).tell("check")
+            gaps = [gap[:3] for gap in checked["gaps"]]
+            self.assertEqual(gaps, [[number, number, "interrupted-append"] for number in lost])
+            self.assertEqual((checked["records"], checked["pending"]), (len(texts) - len(lost), None))
+            self.assertEqual(checked["end"], end)
+        if "GALLIVANT_JOURNAL_KILLS" in os.environ:
+            print(f"killed writers of journals: {kills} kills, {len(texts)} events, {len(lost)} of them gaps, seed {SEED}")
 
 
 if __name__ == "__main__":

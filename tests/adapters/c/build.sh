@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the C conformance adapters against the shared library of the last release build: adapter-c (harness state) and
-# claims-c (idempotent creates), in ${CARGO_TARGET_DIR:-target}/release.
+# Builds the C conformance adapters against the shared library of the last release build: adapter-c (harness state),
+# claims-c (idempotent creates) and journal-c (journals), in ${CARGO_TARGET_DIR:-target}/release.
 set -eu
 cd "$(dirname "$0")/../../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -17,3 +17,4 @@ build() {
 }
 build adapter-c tests/adapters/c/adapter.c
 build claims-c tests/adapters/c/claims.c tests/adapters/c/claims_answers.c
+build journal-c tests/adapters/c/journal.c
