@@ -12,7 +12,10 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use gallivant_core::testing::SeededRandom;
 
-const CHUNK: usize = 64 * 1024;
+#[path = "redaction_text.rs"]
+mod redaction_text;
+
+use redaction_text::{CHUNK, lines, secrets};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -20,7 +23,7 @@ fn main() {
         |at: usize, default: usize| words.get(at).map_or(default, |word| word.parse().expect("a number"));
     let (mebibytes, rounds) = (number(0, 32), number(1, 15));
     let dice = SeededRandom::new(1);
-    let secrets: Vec<String> = (0..100).map(|_| token(&dice, 40)).collect();
+    let secrets = secrets(&dice);
     let bare = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&secrets).expect("builds");
     let set = Secrets::lenient(&secrets);
     let off = Redactor::new(&set, Patterns::Off).expect("builds");
@@ -58,39 +61,6 @@ fn stream(redactor: &Redactor, text: &[u8], out: &mut Vec<u8>) {
         stream.push(chunk, out);
     }
     stream.finish(out);
-}
-
-fn token(dice: &SeededRandom, length: usize) -> String {
-    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    (0..length).map(|_| char::from(LETTERS[dice.below(LETTERS.len() as u64) as usize])).collect()
-}
-
-/// Lines of output and of JSON events, with addresses in them.
-fn lines(dice: &SeededRandom, length: usize, secrets: &[String]) -> Vec<u8> {
-    const LINES: [&str; 7] = [
-        "   Compiling task-runner v0.4.1 (/home/user/project/crates/task-runner)\n",
-        "test transition::a_heartbeat_that_lands_is_durable ... ok\n",
-        "{\"type\":\"tool_use\",\"name\":\"Bash\",\"input\":{\"command\":\"cargo test -p core 2>&1 | tail -40\"},\"seq\":1842}\n",
-        "GET https://api.example.com/v1/responses?limit=100 200 in 41 ms, id req_",
-        "warning: unused variable: `index`, in src/redaction/scan.rs:211:17, help: prefix it with an underscore\n",
-        "diff --git a/core/src/lib.rs b/core/src/lib.rs\n@@ -14,7 +14,9 @@ pub mod clock;\n-    let x = 1;\n+    let x = 2;\n",
-        "The writer holds the lock for well under a millisecond, so a reader that waits for it is a bug.\n",
-    ];
-    let mut text = Vec::with_capacity(length + 256);
-    let mut next_secret = 1024;
-    while text.len() < length {
-        let line = LINES[dice.below(LINES.len() as u64) as usize];
-        text.extend_from_slice(line.as_bytes());
-        if !line.ends_with('\n') {
-            text.extend_from_slice(token(dice, 24).as_bytes());
-            text.push(b'\n');
-        }
-        if !secrets.is_empty() && text.len() > next_secret {
-            next_secret += 1024;
-            text.extend_from_slice(secrets[dice.below(secrets.len() as u64) as usize].as_bytes());
-        }
-    }
-    text
 }
 
 fn timed(action: impl FnOnce()) -> Duration {

@@ -2,18 +2,18 @@
 //!
 //! `journal ROW DIRECTORY` is a row: it says `ready`, then makes as many operations as each line of standard input says
 //! and answers how many nanoseconds they took. `journal prepare-N DIRECTORY` makes a journal of N records and says, in
-//! the file `sizes`, how many bytes the parts of a page have.
+//! the file `sizes`, how many bytes the parts of a page have. `prepare-projected-N` projects it too, and `prepare-lines-N`
+//! makes public lines of N bytes in all, without a journal behind them.
 
+mod followers;
+mod reading;
 mod rows;
+#[path = "../serving.rs"]
+mod serving;
 
-use std::error::Error;
-use std::io::{BufRead, Write};
 use std::process::ExitCode;
 
-use gallivant_core::Host;
-
-/// What every part of this program may fail with; it is printed and ends the program.
-type Failure = Box<dyn Error>;
+use serving::{Failure, serve};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,9 +21,8 @@ fn main() -> ExitCode {
         eprintln!("usage: journal ROW DIRECTORY");
         return ExitCode::FAILURE;
     };
-    let prepared = row.strip_prefix("prepare-").map(|records| records.parse::<u64>());
-    let done = match prepared {
-        Some(records) => records.map_err(Into::into).and_then(|records| rows::prepare(directory, records)),
+    let done = match row.strip_prefix("prepare-") {
+        Some(what) => prepare(what, directory),
         None => rows::open(row, directory).and_then(serve),
     };
     match done {
@@ -35,21 +34,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers each line until standard input ends.
-fn serve(mut operation: rows::Operation) -> Result<(), Failure> {
-    let clock = Host::system().clock;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "ready")?;
-    out.flush()?;
-    for line in std::io::stdin().lock().lines() {
-        let count: u64 = line?.trim().parse()?;
-        let started = clock.awake();
-        for _ in 0..count {
-            operation()?;
-        }
-        let took = clock.awake() - started;
-        writeln!(out, "{}", took.as_nanos())?;
-        out.flush()?;
+fn prepare(what: &str, directory: &str) -> Result<(), Failure> {
+    if let Some(bytes) = what.strip_prefix("lines-") {
+        return reading::prepare_lines(directory, bytes.parse()?);
     }
-    Ok(())
+    match what.strip_prefix("projected-") {
+        Some(records) => reading::prepare_projected(directory, records.parse()?),
+        None => rows::prepare(directory, what.parse()?),
+    }
 }

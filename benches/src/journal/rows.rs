@@ -9,15 +9,13 @@ use gallivant_core::journal::{
 use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use rusqlite::Connection;
 
-use crate::Failure;
-
-/// An opened row.
-pub(crate) type Operation = Box<dyn FnMut() -> Result<(), Failure>>;
+use crate::reading;
+use crate::serving::{Failure, Operation};
 
 /// How many events a page has.
-const PAGE: usize = 100;
+pub(crate) const PAGE: usize = 100;
 /// Bytes of an event's own text: id, type, number, time and data together have about 300.
-const DATA: usize = 210;
+pub(crate) const DATA: usize = 210;
 
 pub(crate) fn open(row: &str, directory: &str) -> Result<Operation, Failure> {
     match row {
@@ -27,7 +25,7 @@ pub(crate) fn open(row: &str, directory: &str) -> Result<Operation, Failure> {
         "open" => opening(directory),
         "check" => checking(directory),
         "sqlite" => sqlite(directory),
-        _ => Err("no such row".into()),
+        _ => reading::open(row, directory),
     }
 }
 
@@ -35,7 +33,7 @@ fn redactor() -> Result<Redactor, Failure> {
     Ok(Redactor::new(&Secrets::none(), Patterns::Recognised)?)
 }
 
-fn journal(directory: &str) -> Result<Journal, Failure> {
+pub(crate) fn journal(directory: &str) -> Result<Journal, Failure> {
     journal_with(directory, &redactor()?)
 }
 
@@ -51,7 +49,7 @@ fn journal_with(directory: &str, redactor: &Redactor) -> Result<Journal, Failure
 }
 
 /// Pages of new events, each with ids that no page before had.
-fn pages() -> impl FnMut() -> Vec<Event> {
+pub(crate) fn pages() -> impl FnMut() -> Vec<Event> {
     let mut next = Host::system().random.next_u64();
     let data: String = "all is well so far, ".chars().cycle().take(DATA).collect();
     move || {
@@ -70,7 +68,7 @@ fn pages() -> impl FnMut() -> Vec<Event> {
     }
 }
 
-fn expect_all(how: How, journal: &mut Journal, page: &[Event]) -> Result<(), Failure> {
+pub(crate) fn expect_all(how: How, journal: &mut Journal, page: &[Event]) -> Result<(), Failure> {
     let appended = journal.append(page)?;
     if appended.placed.iter().all(|placed| placed.how == how) {
         Ok(())

@@ -1,0 +1,32 @@
+//! The loop that a row runs in: how often from standard input, how long to standard output.
+
+use std::error::Error;
+use std::io::{BufRead, Write};
+
+use gallivant_core::Host;
+
+/// What every part of a program of rows may fail with; it is printed and ends the program.
+pub(crate) type Failure = Box<dyn Error>;
+
+/// An opened row.
+pub(crate) type Operation = Box<dyn FnMut() -> Result<(), Failure>>;
+
+/// Says `ready`, then makes as many operations as each line of standard input says and answers how many nanoseconds they
+/// took, until standard input ends.
+pub(crate) fn serve(mut operation: Operation) -> Result<(), Failure> {
+    let clock = Host::system().clock;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "ready")?;
+    out.flush()?;
+    for line in std::io::stdin().lock().lines() {
+        let count: u64 = line?.trim().parse()?;
+        let started = clock.awake();
+        for _ in 0..count {
+            operation()?;
+        }
+        let took = clock.awake() - started;
+        writeln!(out, "{}", took.as_nanos())?;
+        out.flush()?;
+    }
+    Ok(())
+}
