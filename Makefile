@@ -18,13 +18,14 @@ export RUST_BACKTRACE := 0
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
 
-.PHONY: help build demo test check-all browser bench soak fuzz e2e install clean \
+.PHONY: help build demo test check check-all browser bench soak fuzz e2e install clean \
 	test-rust test-c test-python test-node test-interop test-examples
 
 help:
 	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch'
 	@echo 'make test        build, then run the tests of all languages'
-	@echo 'make check-all   what needs pip, npm, valgrind or the nightly: lints, stubs, types, packages, sanitizers'
+	@echo 'make check       what needs pip, npm or valgrind: lints, stubs, types, packages; CI runs it beside the tests'
+	@echo 'make check-all   that, the address sanitizer (nightly), the browser, every pair of languages'
 	@echo 'make browser     the example of runs in a browser, in Chromium; part of check-all; GALLIVANT_SKIP_BROWSER=1 leaves it out'
 	@echo 'make bench       each operation beside its floor in C, as ratios; BENCH=--row NAME for one'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
@@ -66,15 +67,20 @@ test-interop:
 test-examples:
 	python3 -m unittest discover -s examples
 
-check-all: build
+# What CI runs beside the tests.
+check: build
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked -p gallivant-core -p libgallivant -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
 	tests/c/run.sh valgrind
-	tests/c/run.sh asan
 	bindings-python/check.sh
 	bindings-node/check.sh
+	@echo 'checked'
+
+# Beside that a build with the address sanitizer, a browser, and every pair of languages.
+check-all: check
+	tests/c/run.sh asan
 	$(MAKE) --no-print-directory browser
 	GALLIVANT_PAIRS=full python3 -m unittest discover -s tests/interop -k two_languages
 	@echo 'all checks passed'
