@@ -261,11 +261,7 @@ impl IdempotencyStore {
         after: Option<How>,
         patience: &mut Patience,
     ) -> Result<Begin> {
-        let found = self.shared.engine.read(name, patience)?;
-        let meaning = self.judge(found.as_ref(), body);
-        if !matches!(meaning, Meaning::Free(_)) {
-            return self.answer(name, body, found, meaning, after);
-        }
+        let mut found = self.shared.engine.read(name, patience)?;
         if found.is_none() {
             let mut token = None;
             let mut make = || {
@@ -278,6 +274,12 @@ impl IdempotencyStore {
                 let asked = (self.clone(), name.clone(), *body);
                 return Ok(Begin::Create(Reservation::new(asked, token, after.unwrap_or(How::Fresh))));
             }
+            // Somebody was faster. Whoever only has to know what stands there now does not queue for the write lock.
+            found = self.shared.engine.read(name, patience)?;
+        }
+        let meaning = self.judge(found.as_ref(), body);
+        if !matches!(meaning, Meaning::Free(_)) {
+            return self.answer(name, body, found, meaning, after);
         }
         let mut decided = None;
         self.shared.engine.change(name, patience, &mut |found| {
