@@ -126,6 +126,58 @@ codes! {
     ExecutionUnknownRun = 206, "EXECUTION_UNKNOWN_RUN", Input,
         "use the id of a run or operation of this root; the message names the one that was asked for";
 
+    /// A runtime without the shared intake service, or a capability of a foreign registry.
+    ExecutionDependency = 207, "EXECUTION_DEPENDENCY", Incompatible,
+        "use the complete compatible package; do not rebuild the intake service";
+    /// A result is missing, incomplete, too large, foreign, contradictory or not publishable.
+    ExecutionResult = 208, "EXECUTION_RESULT", Unresolved,
+        "correct the exact owned result or restore the owned cache, then retry collection; do not erase identities and do not dispatch";
+    /// A publication step is in progress.
+    ExecutionPublicationBusy = 209, "EXECUTION_PUBLICATION_BUSY", Busy,
+        "retry after the publication has finished";
+    /// It is not proved that the verification sandbox is ready.
+    ExecutionVerificationSandbox = 210, "EXECUTION_VERIFICATION_SANDBOX", Unavailable,
+        "repair the part of the system or runtime that the message names, then resume";
+    /// A dispatch was refused before anything of it was sent, which is proved.
+    ExecutionDispatchRefused = 211, "EXECUTION_DISPATCH_REFUSED", Refused,
+        "repair the prerequisite, then resume the same operation";
+    /// It is not known whether the provider owns the operation.
+    ExecutionAcceptanceUnknown = 212, "EXECUTION_ACCEPTANCE_UNKNOWN", Unresolved,
+        "let reconcile look the key up; without lookup, inspect the recorded key at the provider, then restore the exact ownership with adopt or record a proved absence with settleAbsent; do not delete the intent to force a retry";
+    /// Another operation of the task has unknown acceptance.
+    ExecutionUnresolved = 213, "EXECUTION_UNRESOLVED", Unresolved,
+        "reconcile the operation that the message names first";
+    /// The current run is live.
+    ExecutionActive = 214, "EXECUTION_ACTIVE", Refused,
+        "wait for the current run to be settled, or stop it";
+    /// The input contradicts what the ledger holds.
+    ExecutionConflict = 215, "EXECUTION_CONFLICT", Refused,
+        "use the identical input for this operation, or a new operation id";
+    /// A stop forbids dispatch.
+    ExecutionFenced = 216, "EXECUTION_FENCED", Refused,
+        "settle the stop that the message names; only what the message says releases its fence";
+    /// The choice is not supported.
+    ExecutionCapability = 217, "EXECUTION_CAPABILITY", Refused,
+        "choose what the capability record allows for the field that the message names";
+    /// A receipt is missing, foreign, or does not match.
+    ExecutionPreparation = 218, "EXECUTION_PREPARATION", Refused,
+        "prepare again with the exact input";
+    /// The allowance or a limit of turns does not permit the dispatch.
+    ExecutionAllowance = 219, "EXECUTION_ALLOWANCE", Refused,
+        "look at the limit that the message names; a new budget is the coordinator's decision";
+    /// There is no fresh success of the health check.
+    ExecutionHealth = 220, "EXECUTION_HEALTH", Unavailable,
+        "do what the health record says, then wait for its next success";
+    /// The ledger belongs to another task, provider or account, or there is no session to continue.
+    ExecutionOwnership = 221, "EXECUTION_OWNERSHIP", Refused,
+        "open the root with its own task, provider and account";
+    /// Somebody else held the task's lock until the wait ended.
+    ExecutionBusy = 222, "EXECUTION_BUSY", Busy,
+        "retry; the message names the holder that the lock file shows, as a hint";
+    /// A call did not end in its time.
+    ExecutionDeadline = 223, "EXECUTION_DEADLINE", Unavailable,
+        "retry at the saved time";
+
     /// The key belongs to a create with another body.
     IdempotencyKeyReused = 300, "IDEMPOTENCY_KEY_REUSED", Refused,
         "resend the bytes that were sent first with this key, or send the new request with a new key";

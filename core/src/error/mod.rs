@@ -33,6 +33,8 @@ pub struct Error {
 struct About {
     file: Option<PathBuf>,
     resource: Option<String>,
+    run_id: Option<String>,
+    operation_id: Option<String>,
 }
 
 impl Error {
@@ -80,6 +82,20 @@ impl Error {
         self
     }
 
+    /// Names the run of a task that this is about.
+    #[must_use]
+    pub fn with_run_id(mut self, run_id: impl Into<String>) -> Self {
+        self.about.get_or_insert_default().run_id = Some(run_id.into());
+        self
+    }
+
+    /// Names the operation of a task that this is about.
+    #[must_use]
+    pub fn with_operation_id(mut self, operation_id: impl Into<String>) -> Self {
+        self.about.get_or_insert_default().operation_id = Some(operation_id.into());
+        self
+    }
+
     /// What happened, as a stable name.
     #[must_use]
     pub fn code(&self) -> Code {
@@ -123,6 +139,18 @@ impl Error {
     #[must_use]
     pub fn resource(&self) -> Option<&str> {
         self.about.as_ref()?.resource.as_deref()
+    }
+
+    /// The run of a task that this is about.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        self.about.as_ref()?.run_id.as_deref()
+    }
+
+    /// The operation of a task that this is about.
+    #[must_use]
+    pub fn operation_id(&self) -> Option<&str> {
+        self.about.as_ref()?.operation_id.as_deref()
     }
 
     /// The operating system's error number, where a system call failed.
