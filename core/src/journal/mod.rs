@@ -63,6 +63,7 @@ pub use local_output::{LocalOutput, LocalRun, Next, Served};
 pub use output_page::{MAX_PAGE_BYTES, MAX_PAGE_RECORDS, OutputPage};
 pub use output_queue::{OUTPUT_QUEUE, OutputQueue, Pass, Source};
 pub use output_state::LOCAL_OUTPUT;
+pub(crate) use output_state::{check_version, number};
 pub use projection::{Projected, Projection};
 pub use record::MAX_RECORD_BYTES;
 pub use replay::{Frame, HEARTBEAT, MAX_PENDING_BYTES, Replay, ReplayWaker};

@@ -135,7 +135,7 @@ impl OutputState {
 ///
 /// # Errors
 /// `EXECUTION_VERSION`.
-pub(super) fn check_version(members: &Object, kind: &'static str, file: &str) -> Result<()> {
+pub(crate) fn check_version(members: &Object, kind: &'static str, file: &str) -> Result<()> {
     match members.get("version") {
         Some(Value::Number(number)) if number.as_str() == "1" => Ok(()),
         found => Err(unsupported_file(kind, file, found.map(shown).as_deref(), VERSION)),
@@ -143,7 +143,7 @@ pub(super) fn check_version(members: &Object, kind: &'static str, file: &str) ->
 }
 
 /// A member that is an integer from 0.
-pub(super) fn number(members: &Object, name: &str) -> Option<u64> {
+pub(crate) fn number(members: &Object, name: &str) -> Option<u64> {
     let number = members.get(name).and_then(Value::as_number).filter(|number| number.is_integer())?;
     number.as_u64().filter(|number| *number <= MAX_NUMBER)
 }

@@ -154,6 +154,11 @@ impl Number {
         (parse::number_length(text.as_bytes()) == Some(text.len())).then(|| Number(text.to_owned()))
     }
 
+    /// A text of which the caller knows that it is a JSON number.
+    pub(crate) fn from_json(text: String) -> Number {
+        Number(text)
+    }
+
     /// The text of a number that the parser has walked over.
     pub(super) fn from_walked(text: &str) -> Number {
         Number(text.to_owned())
