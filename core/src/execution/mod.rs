@@ -1,7 +1,20 @@
 //! The execution layer: paid work is recorded, never doubled, never lost and never mistaken.
 //!
-//! What stands here so far are pure functions: they reach neither disk nor clock.
+//! What a coordinator calls:
 //!
+//! - [`boundary`]: the object whose calls write a task's files, made of [`options`];
+//! - [`machine`]: a running call, which hands out what the transport is to do and is fed what came of it.
+//!
+//! What is on disk, and what becomes of it:
+//!
+//! - [`ledger`]: `execution.json`, its records, its lock; [`job`]: the record beside a run; [`controls`]: queued stops;
+//! - [`transition`]: what a ledger becomes, as pure functions;
+//! - [`version`]: which versions of the files are supported.
+//!
+//! The rules, as pure functions that reach neither disk nor clock:
+//!
+//! - [`capability`]: what a provider can do, the one registry of that, and what is refused before anything is saved;
+//! - [`contract`]: what a transport is asked and what its replies may be, judged as texts and without a call;
 //! - [`states`]: what is known of a run at its provider;
 //! - [`limits`]: what may be set, and what it is when nothing is set;
 //! - [`money`]: amounts of nano-dollars; [`cost`]: what is charged, and what may be dispatched for it;
@@ -9,24 +22,45 @@
 //! - [`cursor`]: what a provider's page cursor may be, how it is written, and what a gap is called after it;
 //! - [`backoff`]: how long to wait after failures;
 //! - [`health`]: whether an account of a provider may be dispatched to;
-//! - [`initial_dispatch`]: the marker of a start that may not have been dispatched yet.
+//! - [`initial_dispatch`]: the marker of a start that may not have been dispatched yet;
+//! - [`faults`]: the points at which a test fails.
 
 pub mod backoff;
+pub mod boundary;
+pub mod capability;
+pub mod contract;
+pub mod controls;
 pub mod cost;
 pub mod cursor;
+pub mod faults;
 pub mod health;
 pub mod initial_dispatch;
+pub mod job;
 pub mod keys;
+pub mod ledger;
 pub mod limits;
+pub mod machine;
 pub mod money;
+pub mod options;
 pub mod states;
+pub mod transition;
+pub mod version;
+mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
+pub use boundary::{Boundary, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
+pub use capability::{Adapter, Capability, Choice, ExecutionRegistry};
+pub use contract::{Acknowledgement, Method, TransportError};
 pub use cost::HardCap;
 pub use cursor::{Checked, Cursor, InvalidCursor};
+pub use faults::{FaultAnswer, Faults, NoFaults};
 pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord};
 pub use initial_dispatch::{InitialDispatch, unsubmitted_initial_dispatch};
 pub use keys::FingerprintInput;
+pub use ledger::Ledger;
+pub use ledger::lock::AbortToken;
 pub use limits::{EXECUTION_LIMITS, Limit, Limits};
+pub use machine::{Call, Machine, Port, Reply, Step};
 pub use money::{Nanos, Remaining, Round};
+pub use options::{Capabilities, ExecutionOptions};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};
