@@ -172,6 +172,57 @@ uint32_t gallivant_abi_version(void);
 // There is no such run or operation.
 #define GALLIVANT_EXECUTION_UNKNOWN_RUN 206
 
+// A runtime without the shared intake service, or a capability of a foreign registry.
+#define GALLIVANT_EXECUTION_DEPENDENCY 207
+
+// A result is missing, incomplete, too large, foreign, contradictory or not publishable.
+#define GALLIVANT_EXECUTION_RESULT 208
+
+// A publication step is in progress.
+#define GALLIVANT_EXECUTION_PUBLICATION_BUSY 209
+
+// It is not proved that the verification sandbox is ready.
+#define GALLIVANT_EXECUTION_VERIFICATION_SANDBOX 210
+
+// A dispatch was refused before anything of it was sent, which is proved.
+#define GALLIVANT_EXECUTION_DISPATCH_REFUSED 211
+
+// It is not known whether the provider owns the operation.
+#define GALLIVANT_EXECUTION_ACCEPTANCE_UNKNOWN 212
+
+// Another operation of the task has unknown acceptance.
+#define GALLIVANT_EXECUTION_UNRESOLVED 213
+
+// The current run is live.
+#define GALLIVANT_EXECUTION_ACTIVE 214
+
+// The input contradicts what the ledger holds.
+#define GALLIVANT_EXECUTION_CONFLICT 215
+
+// A stop forbids dispatch.
+#define GALLIVANT_EXECUTION_FENCED 216
+
+// The choice is not supported.
+#define GALLIVANT_EXECUTION_CAPABILITY 217
+
+// A receipt is missing, foreign, or does not match.
+#define GALLIVANT_EXECUTION_PREPARATION 218
+
+// The allowance or a limit of turns does not permit the dispatch.
+#define GALLIVANT_EXECUTION_ALLOWANCE 219
+
+// There is no fresh success of the health check.
+#define GALLIVANT_EXECUTION_HEALTH 220
+
+// The ledger belongs to another task, provider or account, or there is no session to continue.
+#define GALLIVANT_EXECUTION_OWNERSHIP 221
+
+// Somebody else held the task's lock until the wait ended.
+#define GALLIVANT_EXECUTION_BUSY 222
+
+// A call did not end in its time.
+#define GALLIVANT_EXECUTION_DEADLINE 223
+
 // The key belongs to a create with another body.
 #define GALLIVANT_IDEMPOTENCY_KEY_REUSED 300
 
@@ -332,6 +383,12 @@ const char *gallivant_error_file(const gallivant_error *error);
 // The id of what somebody else made, where a create has lost to another one that has completed; no string where there is
 // none.
 gallivant_str gallivant_error_resource(const gallivant_error *error);
+
+// The id of the run that the error is about; no string where it is about none.
+gallivant_str gallivant_error_run_id(const gallivant_error *error);
+
+// The id of the operation that the error is about; no string where it is about none.
+gallivant_str gallivant_error_operation_id(const gallivant_error *error);
 
 // Frees the error. NULL is allowed. Errors that belong to another result are pointers to const and are freed with it.
 void gallivant_error_free(gallivant_error *error);

@@ -477,6 +477,23 @@ export type ErrorCode =
   | 'EXECUTION_VERSION'
   | 'EXECUTION_QUEUE'
   | 'EXECUTION_UNKNOWN_RUN'
+  | 'EXECUTION_DEPENDENCY'
+  | 'EXECUTION_RESULT'
+  | 'EXECUTION_PUBLICATION_BUSY'
+  | 'EXECUTION_VERIFICATION_SANDBOX'
+  | 'EXECUTION_DISPATCH_REFUSED'
+  | 'EXECUTION_ACCEPTANCE_UNKNOWN'
+  | 'EXECUTION_UNRESOLVED'
+  | 'EXECUTION_ACTIVE'
+  | 'EXECUTION_CONFLICT'
+  | 'EXECUTION_FENCED'
+  | 'EXECUTION_CAPABILITY'
+  | 'EXECUTION_PREPARATION'
+  | 'EXECUTION_ALLOWANCE'
+  | 'EXECUTION_HEALTH'
+  | 'EXECUTION_OWNERSHIP'
+  | 'EXECUTION_BUSY'
+  | 'EXECUTION_DEADLINE'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'IDEMPOTENCY_KEY_INVALID'
   | 'IDEMPOTENCY_SCOPE_INVALID'
@@ -509,6 +526,10 @@ export class GallivantError extends Error {
   readonly file: string | null
   /** What somebody else has made, where the error is about that, else null. */
   readonly resource: string | null
+  /** The run that the error is about, where it is about one, else null. */
+  readonly runId: string | null
+  /** The operation that the error is about, where it is about one, else null. */
+  readonly operationId: string | null
 }
 
 /** Every code with its number, kind, remedy and documentation page, in the order of the numbers. */

@@ -47,10 +47,14 @@ class GallivantError extends Error {
     if (parts.osError !== null) this.osError = parts.osError
     if (parts.file !== null) this.file = parts.file
     if (parts.resource !== null) this.resource = parts.resource
+    if (parts.runId !== null) this.runId = parts.runId
+    if (parts.operationId !== null) this.operationId = parts.operationId
   }
 }
 // Null is inherited: what Node prints below the stack are an error's own members, and so those that tell something.
-const INHERITED = { name: 'GallivantError', reason: null, osError: null, file: null, resource: null }
+const INHERITED = {
+  name: 'GallivantError', reason: null, osError: null, file: null, resource: null, runId: null, operationId: null,
+}
 for (const [name, value] of Object.entries(INHERITED)) {
   Object.defineProperty(GallivantError.prototype, name, { value, configurable: true, writable: true })
 }

@@ -51,7 +51,9 @@ let table
 function errorOf(code, reason, message) {
   table ??= new Map(native.errorTable().map((row) => [row.code, row]))
   const { kind, remedy } = table.get(code)
-  return new GallivantError({ code, kind, reason, remedy, message, osError: null, file: null, resource: null })
+  return new GallivantError({
+    code, kind, reason, remedy, message, osError: null, file: null, resource: null, runId: null, operationId: null,
+  })
 }
 
 function internal(error) {

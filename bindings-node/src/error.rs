@@ -23,6 +23,10 @@ pub struct ErrorParts {
     pub file: Option<String>,
     /// What somebody else made, where the error is about that.
     pub resource: Option<String>,
+    /// The run that the error is about, where it is about one.
+    pub run_id: Option<String>,
+    /// The operation that the error is about, where it is about one.
+    pub operation_id: Option<String>,
 }
 
 /// One row of the table of codes.
@@ -51,6 +55,8 @@ impl From<&Error> for ErrorParts {
             os_error: error.os_error(),
             file: error.file().map(|file| file.display().to_string()),
             resource: error.resource().map(str::to_owned),
+            run_id: error.run_id().map(str::to_owned),
+            operation_id: error.operation_id().map(str::to_owned),
         }
     }
 }

@@ -110,6 +110,19 @@ test('what_an_error_has_not_is_null_and_not_shown', async () => {
   const said = await printed(script)
   assert.match(said, / {\n {2}code: 'HARNESS_STATE_EMPTY_TOKEN',\n {2}kind: 'input',\n {2}remedy: [^\n]+\n}\n$/)
   assert.throws(() => new Writer('x', { agent: 'a', harness: 'c', token: '' }), (error) => (
-    error.reason === null && error.osError === null && error.name === 'GallivantError'
+    error.reason === null && error.osError === null && error.runId === null && error.operationId === null &&
+    error.name === 'GallivantError'
   ))
+})
+
+test('an_error_names_the_run_and_the_operation_that_it_is_about', () => {
+  const nothing = { reason: null, osError: null, file: null, resource: null, runId: null, operationId: null }
+  const about = (names) => new GallivantError({
+    ...nothing, code: 'EXECUTION_UNRESOLVED', kind: 'unresolved', remedy: 'look', message: 'told', ...names,
+  })
+  const both = about({ runId: 'run-1', operationId: 'op-1' })
+  assert.deepEqual([both.runId, both.operationId], ['run-1', 'op-1'])
+  assert.match(inspect(both), /runId: 'run-1',\n {2}operationId: 'op-1'/)
+  const one = about({ operationId: 'op-2' })
+  assert.deepEqual([one.runId, one.operationId, Object.hasOwn(one, 'runId')], [null, 'op-2', false])
 })

@@ -40,6 +40,8 @@ impl Exception {
             // As text: a `Path` of Rust would become a `pathlib.Path`, which costs an import.
             error.file().map(std::path::Path::as_os_str),
             error.resource(),
+            error.run_id(),
+            error.operation_id(),
         );
         let exception = MAKE.import(py, "gallivant.errors", "_from_native")?.call1(parts)?;
         Ok(Exception(exception.unbind()))

@@ -49,11 +49,15 @@ class Table(unittest.TestCase):
 
     def test_every_code_is_made_into_its_class_with_all_its_attributes(self):
         for name, _number, kind, remedy, _page in _native.codes():
-            error = errors._from_native(name, kind, "why", "what happened", remedy, 5, "/a/file", "a-1")
+            error = errors._from_native(name, kind, "why", "what happened", remedy, 5, "/a/file", "a-1", "run-1", "op-1")
             self.assertIs(type(error), getattr(gallivant, class_name(name)))
             self.assertEqual((error.code, error.kind, error.reason), (name, kind, "why"))
             self.assertEqual((error.message, error.remedy, error.os_error), ("what happened", remedy, 5))
             self.assertEqual((error.file, error.resource), ("/a/file", "a-1"))
+            if isinstance(error, gallivant.ExecutionError):
+                self.assertEqual((error.run_id, error.operation_id), ("run-1", "op-1"))
+            else:
+                self.assertFalse(hasattr(error, "run_id") or hasattr(error, "operation_id"))
             self.assertEqual(str(error), f"{name} (why): what happened")
             shown = "".join(traceback.format_exception_only(type(error), error))
             self.assertIn(f"{name} (why): what happened\n", shown)
@@ -67,7 +71,7 @@ class Table(unittest.TestCase):
             "IDEMPOTENCY_TOMORROW": gallivant.IdempotencyError,
             "ELSEWHERE_TOMORROW": gallivant.GallivantError,
         }.items():
-            error = errors._from_native(code, "refused", None, "new", "update", None, None, None)
+            error = errors._from_native(code, "refused", None, "new", "update", None, None, None, None, None)
             self.assertIs(type(error), parent)
             self.assertEqual((error.code, error.kind), (code, "refused"))
             self.assertEqual(parent.code, "")
@@ -83,6 +87,13 @@ class Table(unittest.TestCase):
         listed = {name.rsplit("_", 1)[0] for name in vars(words) if name.isupper()}
         prefixes = (*core, "OUTCOME", "HOOK_KIND")
         self.assertEqual([name for name in listed if not name.startswith(prefixes)], [])
+
+    def test_an_error_about_no_run_says_so(self):
+        made = gallivant.ExecutionUnresolvedError("made here")
+        told = errors._from_native("EXECUTION_UNRESOLVED", "unresolved", None, "told", "look", None, None, None, None, "op-1")
+        self.assertEqual((made.run_id, made.operation_id), (None, None))
+        self.assertEqual((told.run_id, told.operation_id), (None, "op-1"))
+        self.assertEqual((pickle.loads(pickle.dumps(told)).operation_id, copy.copy(told).run_id), ("op-1", None))
 
     def test_an_error_survives_pickle_and_copy(self):
         with self.assertRaises(gallivant.HarnessStateEmptyTokenError) as raised:

@@ -252,16 +252,17 @@ class Appending(RunCase):
                 use()
             self.assertEqual(raised.exception.reason, "short")
         missing = os.path.join(self.root, "none")
-        for use in (
-            lambda: Journal.open(missing, OWNER, Redactor()),
-            lambda: Projection.open(missing),
-            lambda: LogReader.open(missing),
-            lambda: module.Replay.open(missing),
-            lambda: check(missing),
-            lambda: read_run_result(missing),
+        for run_id, use in (
+            (OWNER.run_id, lambda: Journal.open(missing, OWNER, Redactor())),
+            ("none", lambda: Projection.open(missing)),
+            ("none", lambda: LogReader.open(missing)),
+            ("none", lambda: module.Replay.open(missing)),
+            ("none", lambda: check(missing)),
+            ("none", lambda: read_run_result(missing)),
         ):
-            with self.assertRaises(gallivant.ExecutionUnknownRunError):
+            with self.assertRaises(gallivant.ExecutionUnknownRunError) as raised:
                 use()
+            self.assertEqual((raised.exception.run_id, raised.exception.operation_id), (run_id, None))
 
     def test_ex_jrn_82_a_step_that_fails_is_an_error_and_the_repeated_page_appends_the_same(self):
         host = TestHost(faults=[{"on": "sync", "nth": 1, "name": "events.jsonl", "do": "error", "errno": "EIO"}])

@@ -21,7 +21,8 @@ pub struct gallivant_error {
     remedy: CString,
     os_error: i32,
     file: Option<CString>,
-    resource: Option<(Fixed<gallivant_str>, Texts)>,
+    /// Resource, run and operation, which programs compare.
+    named: Option<(Fixed<[gallivant_str; 3]>, Texts)>,
 }
 
 impl Handle for gallivant_error {}
@@ -35,19 +36,29 @@ impl gallivant_error {
             remedy: printable(error.remedy()),
             os_error: error.os_error().unwrap_or(0),
             file: error.file().map(|file| printable(&file.to_string_lossy())),
-            resource: error.resource().map(|resource| {
-                let mut texts = Texts::default();
-                let [view] = texts.hold([Some(resource)]);
-                // SAFETY: the texts stand beside the view and are not touched again.
-                (unsafe { Fixed::new(view) }, texts)
-            }),
+            named: named([error.resource(), error.run_id(), error.operation_id()]),
         }
+    }
+
+    /// The name at this place of `named`.
+    fn named(&self, at: usize) -> gallivant_str {
+        self.named.as_ref().map_or(gallivant_str::NONE, |(views, _)| views.get()[at])
     }
 
     #[cfg(test)]
     pub(crate) fn message(&self) -> &std::ffi::CStr {
         &self.message
     }
+}
+
+/// Where none of them is there, nothing is allocated.
+fn named(names: [Option<&str>; 3]) -> Option<(Fixed<[gallivant_str; 3]>, Texts)> {
+    names.iter().any(Option::is_some).then(|| {
+        let mut texts = Texts::default();
+        let views = texts.hold(names);
+        // SAFETY: the texts stand beside the views and are not touched again.
+        (unsafe { Fixed::new(views) }, texts)
+    })
 }
 
 /// The status that the call answered; `GALLIVANT_OK` where `error` is NULL.
@@ -116,11 +127,22 @@ pub unsafe extern "C" fn gallivant_error_file(error: *const gallivant_error) -> 
 /// none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_error_resource(error: *const gallivant_error) -> gallivant_str {
-    answer(|| {
-        // SAFETY: null or a handle, by the conventions.
-        let resource = unsafe { error.as_ref() }.and_then(|error| error.resource.as_ref());
-        resource.map_or(gallivant_str::NONE, |(view, _)| *view.get())
-    })
+    // SAFETY: null or a handle, by the conventions.
+    answer(|| unsafe { error.as_ref() }.map_or(gallivant_str::NONE, |error| error.named(0)))
+}
+
+/// The id of the run that the error is about; no string where it is about none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_error_run_id(error: *const gallivant_error) -> gallivant_str {
+    // SAFETY: null or a handle, by the conventions.
+    answer(|| unsafe { error.as_ref() }.map_or(gallivant_str::NONE, |error| error.named(1)))
+}
+
+/// The id of the operation that the error is about; no string where it is about none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_error_operation_id(error: *const gallivant_error) -> gallivant_str {
+    // SAFETY: null or a handle, by the conventions.
+    answer(|| unsafe { error.as_ref() }.map_or(gallivant_str::NONE, |error| error.named(2)))
 }
 
 /// Frees the error. NULL is allowed. Errors that belong to another result are pointers to const and are freed with it.
@@ -128,4 +150,47 @@ pub unsafe extern "C" fn gallivant_error_resource(error: *const gallivant_error)
 pub unsafe extern "C" fn gallivant_error_free(error: *mut gallivant_error) {
     // SAFETY: by the conventions.
     answer(|| unsafe { handle::free(error) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the views of an error say, in the order of resource, run and operation.
+    fn names(error: &Error) -> [Option<String>; 3] {
+        let error = gallivant_error::new(error);
+        // SAFETY: the error is a local variable, and its views are read while it lives.
+        unsafe {
+            [
+                gallivant_error_resource(&raw const error),
+                gallivant_error_run_id(&raw const error),
+                gallivant_error_operation_id(&raw const error),
+            ]
+            .map(|view| view.optional("name").expect("UTF-8").map(str::to_owned))
+        }
+    }
+
+    #[test]
+    fn an_error_names_what_it_is_about_and_nothing_else() {
+        let error = || Error::new(Code::ExecutionUnresolved, "another operation is unresolved");
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(names(&error()), [None, None, None]);
+        assert_eq!(names(&error().with_run_id("run-1")), [None, text("run-1"), None]);
+        assert_eq!(names(&error().with_operation_id("op-1")), [None, None, text("op-1")]);
+        let all = error().with_resource(text("")).with_run_id("r\0\u{e4}").with_operation_id("op-1");
+        assert_eq!(names(&all), [text(""), text("r\0\u{e4}"), text("op-1")]);
+    }
+
+    #[test]
+    fn no_error_names_nothing() {
+        // SAFETY: null is allowed.
+        let none = unsafe {
+            [
+                gallivant_error_resource(std::ptr::null()),
+                gallivant_error_run_id(std::ptr::null()),
+                gallivant_error_operation_id(std::ptr::null()),
+            ]
+        };
+        assert!(none.iter().all(|view| view.data.is_null() && view.length == 0));
+    }
 }

@@ -58,6 +58,40 @@ pub const GALLIVANT_EXECUTION_VERSION: i32 = 204;
 pub const GALLIVANT_EXECUTION_QUEUE: i32 = 205;
 /// There is no such run or operation.
 pub const GALLIVANT_EXECUTION_UNKNOWN_RUN: i32 = 206;
+/// A runtime without the shared intake service, or a capability of a foreign registry.
+pub const GALLIVANT_EXECUTION_DEPENDENCY: i32 = 207;
+/// A result is missing, incomplete, too large, foreign, contradictory or not publishable.
+pub const GALLIVANT_EXECUTION_RESULT: i32 = 208;
+/// A publication step is in progress.
+pub const GALLIVANT_EXECUTION_PUBLICATION_BUSY: i32 = 209;
+/// It is not proved that the verification sandbox is ready.
+pub const GALLIVANT_EXECUTION_VERIFICATION_SANDBOX: i32 = 210;
+/// A dispatch was refused before anything of it was sent, which is proved.
+pub const GALLIVANT_EXECUTION_DISPATCH_REFUSED: i32 = 211;
+/// It is not known whether the provider owns the operation.
+pub const GALLIVANT_EXECUTION_ACCEPTANCE_UNKNOWN: i32 = 212;
+/// Another operation of the task has unknown acceptance.
+pub const GALLIVANT_EXECUTION_UNRESOLVED: i32 = 213;
+/// The current run is live.
+pub const GALLIVANT_EXECUTION_ACTIVE: i32 = 214;
+/// The input contradicts what the ledger holds.
+pub const GALLIVANT_EXECUTION_CONFLICT: i32 = 215;
+/// A stop forbids dispatch.
+pub const GALLIVANT_EXECUTION_FENCED: i32 = 216;
+/// The choice is not supported.
+pub const GALLIVANT_EXECUTION_CAPABILITY: i32 = 217;
+/// A receipt is missing, foreign, or does not match.
+pub const GALLIVANT_EXECUTION_PREPARATION: i32 = 218;
+/// The allowance or a limit of turns does not permit the dispatch.
+pub const GALLIVANT_EXECUTION_ALLOWANCE: i32 = 219;
+/// There is no fresh success of the health check.
+pub const GALLIVANT_EXECUTION_HEALTH: i32 = 220;
+/// The ledger belongs to another task, provider or account, or there is no session to continue.
+pub const GALLIVANT_EXECUTION_OWNERSHIP: i32 = 221;
+/// Somebody else held the task's lock until the wait ended.
+pub const GALLIVANT_EXECUTION_BUSY: i32 = 222;
+/// A call did not end in its time.
+pub const GALLIVANT_EXECUTION_DEADLINE: i32 = 223;
 /// The key belongs to a create with another body.
 pub const GALLIVANT_IDEMPOTENCY_KEY_REUSED: i32 = 300;
 /// A key that is no key.

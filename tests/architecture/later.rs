@@ -20,7 +20,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-VER", "1-42"),
     ("EX-LOC", "1-30"),
     ("EX-UPG", "1-13"),
-    ("EX-ERR", "1-8"),
+    ("EX-ERR", "1 5-6 8"),
     ("EX-SEA", "1-20"),
 ];
 

@@ -312,6 +312,15 @@ static void what_opening_refuses(void)
     REFUSES_UTF8(gallivant_journal_open(TEXT(BAD), &owner, redactor, NULL, &journal, &error));
     CHECK_FAILS(GALLIVANT_EXECUTION_UNKNOWN_RUN, NULL,
                 gallivant_journal_open(TEXT(nowhere), &owner, redactor, NULL, &journal, &error));
+    gallivant_error *unknown = NULL;
+    CHECK(gallivant_journal_open(TEXT(nowhere), &owner, redactor, NULL, &journal, &unknown) ==
+          GALLIVANT_EXECUTION_UNKNOWN_RUN);
+    CHECK_VIEW(gallivant_error_run_id(unknown), "x");
+    CHECK_VIEW(gallivant_error_operation_id(unknown), NULL);
+    CHECK_VIEW(gallivant_error_resource(unknown), NULL);
+    gallivant_error_free(unknown);
+    CHECK_VIEW(gallivant_error_run_id(NULL), NULL);
+    CHECK_VIEW(gallivant_error_operation_id(NULL), NULL);
     owner.turn_id = VIEW(BAD);
     REFUSES_UTF8(gallivant_journal_open(TEXT(directory), &owner, redactor, NULL, &journal, &error));
     owner.struct_size = 8;

@@ -12,6 +12,7 @@ mod support;
 
 mod cases;
 mod execution_cursor;
+mod execution_errors;
 mod execution_fuzz_seeds;
 mod execution_journal;
 mod execution_journal_anything;

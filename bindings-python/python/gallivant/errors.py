@@ -8,13 +8,30 @@ from __future__ import annotations
 
 __all__ = [
     "CancelledError",
+    "ExecutionAcceptanceUnknownError",
+    "ExecutionActiveError",
+    "ExecutionAllowanceError",
+    "ExecutionBusyError",
+    "ExecutionCapabilityError",
+    "ExecutionConflictError",
+    "ExecutionDeadlineError",
+    "ExecutionDependencyError",
+    "ExecutionDispatchRefusedError",
     "ExecutionError",
+    "ExecutionFencedError",
+    "ExecutionHealthError",
     "ExecutionInputError",
     "ExecutionIoError",
     "ExecutionJournalError",
+    "ExecutionOwnershipError",
+    "ExecutionPreparationError",
     "ExecutionProtocolError",
+    "ExecutionPublicationBusyError",
     "ExecutionQueueError",
+    "ExecutionResultError",
     "ExecutionUnknownRunError",
+    "ExecutionUnresolvedError",
+    "ExecutionVerificationSandboxError",
     "ExecutionVersionError",
     "GallivantError",
     "HandleBusyError",
@@ -217,7 +234,13 @@ class HarnessStateInputError(HarnessStateError):
 
 
 class ExecutionError(GallivantError):
-    """The base of the errors of the execution layer."""
+    """The base of the errors of the execution layer.
+
+    `run_id` and `operation_id` name the run and the operation that the error is about, where it is about one.
+    """
+
+    run_id: str | None = None
+    operation_id: str | None = None
 
 
 class ExecutionInputError(ExecutionError):
@@ -267,6 +290,125 @@ class ExecutionUnknownRunError(ExecutionError):
 
     code = "EXECUTION_UNKNOWN_RUN"
     kind = "input"
+
+
+class ExecutionDependencyError(ExecutionError):
+    """A runtime without the shared intake service, or a capability of a foreign registry."""
+
+    code = "EXECUTION_DEPENDENCY"
+    kind = "incompatible"
+
+
+class ExecutionResultError(ExecutionError):
+    """A result is missing, incomplete, too large, foreign, contradictory or not publishable."""
+
+    code = "EXECUTION_RESULT"
+    kind = "unresolved"
+
+
+class ExecutionPublicationBusyError(ExecutionError):
+    """A publication step is in progress."""
+
+    code = "EXECUTION_PUBLICATION_BUSY"
+    kind = "busy"
+
+
+class ExecutionVerificationSandboxError(ExecutionError):
+    """It is not proved that the verification sandbox is ready."""
+
+    code = "EXECUTION_VERIFICATION_SANDBOX"
+    kind = "unavailable"
+
+
+class ExecutionDispatchRefusedError(ExecutionError):
+    """A dispatch was refused before anything of it was sent, which is proved."""
+
+    code = "EXECUTION_DISPATCH_REFUSED"
+    kind = "refused"
+
+
+class ExecutionAcceptanceUnknownError(ExecutionError):
+    """It is not known whether the provider owns the operation."""
+
+    code = "EXECUTION_ACCEPTANCE_UNKNOWN"
+    kind = "unresolved"
+
+
+class ExecutionUnresolvedError(ExecutionError):
+    """Another operation of the task has unknown acceptance."""
+
+    code = "EXECUTION_UNRESOLVED"
+    kind = "unresolved"
+
+
+class ExecutionActiveError(ExecutionError):
+    """The current run is live."""
+
+    code = "EXECUTION_ACTIVE"
+    kind = "refused"
+
+
+class ExecutionConflictError(ExecutionError):
+    """The input contradicts what the ledger holds."""
+
+    code = "EXECUTION_CONFLICT"
+    kind = "refused"
+
+
+class ExecutionFencedError(ExecutionError):
+    """A stop forbids dispatch."""
+
+    code = "EXECUTION_FENCED"
+    kind = "refused"
+
+
+class ExecutionCapabilityError(ExecutionError):
+    """The choice is not supported."""
+
+    code = "EXECUTION_CAPABILITY"
+    kind = "refused"
+
+
+class ExecutionPreparationError(ExecutionError):
+    """A receipt is missing, foreign, or does not match."""
+
+    code = "EXECUTION_PREPARATION"
+    kind = "refused"
+
+
+class ExecutionAllowanceError(ExecutionError):
+    """The allowance or a limit of turns does not permit the dispatch."""
+
+    code = "EXECUTION_ALLOWANCE"
+    kind = "refused"
+
+
+class ExecutionHealthError(ExecutionError):
+    """There is no fresh success of the health check."""
+
+    code = "EXECUTION_HEALTH"
+    kind = "unavailable"
+
+
+class ExecutionOwnershipError(ExecutionError):
+    """The ledger belongs to another task, provider or account, or there is no session to continue."""
+
+    code = "EXECUTION_OWNERSHIP"
+    kind = "refused"
+
+
+class ExecutionBusyError(ExecutionError):
+    """Somebody else held the task's lock until the wait ended."""
+
+    code = "EXECUTION_BUSY"
+    kind = "busy"
+
+
+class ExecutionDeadlineError(ExecutionError):
+    """A call did not end in its time."""
+
+    code = "EXECUTION_DEADLINE"
+    kind = "unavailable"
 
 
 class IdempotencyError(GallivantError):
@@ -397,9 +539,14 @@ def _from_native(
     os_error: int | None,
     file: str | None,
     resource: str | None,
+    run_id: str | None,
+    operation_id: str | None,
 ) -> GallivantError:
     """Makes the exception for an error of the native part, which knows the table."""
     error = _class_of(code)(message, reason=reason, remedy=remedy, os_error=os_error, file=file, resource=resource)
     error.code = code
     error.kind = kind
+    if isinstance(error, ExecutionError):
+        error.run_id = run_id
+        error.operation_id = operation_id
     return error

@@ -272,9 +272,15 @@ fn check_last_byte(acknowledged: Position, log: &dyn DataFile) -> Result<()> {
     }
 }
 
+/// A root that is missing has no run to name.
+fn unknown_run(run_id: &str) -> Error {
+    let error = Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`"));
+    if run_id.is_empty() { error } else { error.with_run_id(run_id) }
+}
+
 pub(super) fn opening(run_id: &str, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::NotFound {
-        return Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`"));
+        return unknown_run(run_id);
     }
     io_error("the run's directory cannot be opened", error)
 }
