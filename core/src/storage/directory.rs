@@ -219,6 +219,12 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// As the system says it.
     fn remove(&self, name: &str) -> io::Result<()>;
 
+    /// Removes an empty directory that stands in this one.
+    ///
+    /// # Errors
+    /// As the system says it, among others when it is not empty or is no directory.
+    fn remove_directory(&self, name: &str) -> io::Result<()>;
+
     /// Makes creations, renames and removals in this directory durable.
     ///
     /// # Errors

@@ -83,7 +83,7 @@ pub(crate) fn generation() -> u64 {
 }
 
 /// As [`generation`], for whoever has opened nothing yet: from now on forks are counted.
-pub(super) fn counted_generation() -> u64 {
+pub(crate) fn counted_generation() -> u64 {
     install_handlers();
     generation()
 }

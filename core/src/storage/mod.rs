@@ -28,7 +28,7 @@ pub use directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile, Sharing,
 };
 pub use file_lock::{LockError, LockGuard, acquire, acquire_by_path, is_released};
-pub(crate) use fork::{ForkSafe, generation as fork_generation, quiet};
+pub(crate) use fork::{ForkSafe, counted_generation, generation as fork_generation, quiet};
 pub use look::Look;
 pub use os_directory::OsFileSystem;
 pub use replace::{Durability, Replacement, StagedNames, publish, sweep_abandoned};

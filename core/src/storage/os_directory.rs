@@ -266,6 +266,10 @@ impl Directory for OsDirectory {
         Ok(fs::unlinkat(&self.fd, name, AtFlags::empty())?)
     }
 
+    fn remove_directory(&self, name: &str) -> io::Result<()> {
+        Ok(fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
+    }
+
     fn sync(&self) -> io::Result<()> {
         Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
     }

@@ -213,6 +213,28 @@ impl Disk {
         Ok(())
     }
 
+    /// Takes the name of an empty directory away.
+    ///
+    /// # Errors
+    /// `ENOENT`, `ENOTDIR`, `ENOTEMPTY`.
+    pub(super) fn remove_directory(
+        &mut self,
+        directory: NodeId,
+        name: &str,
+        stamp: &Stamp,
+    ) -> io::Result<()> {
+        check_name(name)?;
+        let node = self.live.lookup(directory, name)?;
+        if self.live.file_type(node) != FileType::Directory {
+            return Err(Errno::ENOTDIR.into());
+        }
+        if !self.live.entries(node)?.is_empty() {
+            return Err(Errno::ENOTEMPTY.into());
+        }
+        self.set_names(directory, vec![(name.to_owned(), None)], stamp);
+        Ok(())
+    }
+
     /// Takes a name away together with everything below it.
     pub(super) fn remove_tree(&mut self, directory: NodeId, name: &str, stamp: &Stamp) -> io::Result<()> {
         let node = self.live.lookup(directory, name)?;

@@ -242,6 +242,12 @@ impl Directory for FaultyDirectory {
         })
     }
 
+    fn remove_directory(&self, name: &str) -> io::Result<()> {
+        self.view().perform(&self.request(OperationKind::RemoveDirectory, name), |context| {
+            context.machine.disk.remove_directory(self.node(), name, &context.stamp)
+        })
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.view().perform(&Request::new(OperationKind::SyncDirectory, &self.path), |context| {
             context.machine.disk.sync(Object::NamesOf(self.node()));

@@ -367,6 +367,11 @@ impl Directory for InjectingDirectory {
         self.ledger.perform(&self.request(OperationKind::Remove, name), || self.inner.remove(name))
     }
 
+    fn remove_directory(&self, name: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::RemoveDirectory, name);
+        self.ledger.perform(&request, || self.inner.remove_directory(name))
+    }
+
     fn sync(&self) -> io::Result<()> {
         let request = Request::new(OperationKind::SyncDirectory, &self.path);
         self.ledger.perform(&request, || self.inner.sync())

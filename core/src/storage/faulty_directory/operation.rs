@@ -61,6 +61,8 @@ kinds! {
     Exchange = "exchange",
     /// Removing a name.
     Remove = "remove",
+    /// Removing an empty directory.
+    RemoveDirectory = "rmdir",
     /// Syncing a directory's names.
     SyncDirectory = "syncdir",
     /// Asking to be told of changes in a directory.
@@ -100,6 +102,7 @@ impl OperationKind {
             | OperationKind::Rename
             | OperationKind::Exchange
             | OperationKind::Remove
+            | OperationKind::RemoveDirectory
             | OperationKind::SyncDirectory
             | OperationKind::OpenLock
             | OperationKind::SetLockContents => true,
@@ -155,7 +158,8 @@ impl OperationKind {
             | OperationKind::Names
             | OperationKind::Rename
             | OperationKind::Exchange
-            | OperationKind::Remove => false,
+            | OperationKind::Remove
+            | OperationKind::RemoveDirectory => false,
         }
     }
 }

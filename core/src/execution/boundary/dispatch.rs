@@ -1,0 +1,448 @@
+//! `submit` and `continue` (EX-LED-20 to EX-LED-40).
+//!
+//! The order is the guarantee: every check, then the intent on disk, then a last look for a stop, then the one call, then what
+//! came of it on disk. The task's lock is held throughout.
+
+use std::sync::Arc;
+
+use super::input::DispatchInput;
+use super::task::Task;
+use super::{Inner, no_method};
+use crate::error::{Code, Error, Result};
+use crate::execution::capability::{Action as Wanted, Choice};
+use crate::execution::contract::request::{ContinueRequest, PreparedTurn, Response, Scope, SubmitRequest};
+use crate::execution::contract::{Acknowledgement, ErrorKind, Method, TransportError};
+use crate::execution::cost;
+use crate::execution::keys;
+use crate::execution::ledger::Ledger;
+use crate::execution::ledger::lock::AbortToken;
+use crate::execution::ledger::record::{Acceptance, Action, Execution, Operation, RunKind};
+use crate::execution::machine::{CallEnd, Ended, Line};
+use crate::execution::money::Nanos;
+use crate::execution::states::ProviderState;
+use crate::execution::transition::{dispatch as transition, operator};
+use crate::journal::OutputQueue;
+use crate::json::{Object, Value};
+
+pub(super) async fn dispatch(
+    inner: Arc<Inner>,
+    line: Line,
+    abort: AbortToken,
+    action: Action,
+    input: Object,
+) -> Result<Value> {
+    let input = DispatchInput::parse(action, &input)?;
+    let mut task = Task::open(&inner, &abort)?;
+    if let Some(known) = task.ledger.operations.get(&input.operation_id) {
+        return reuse(&task.ledger, known, &input, &inner);
+    }
+    let intent = checked(&task, &input)?;
+    let run_id = intent.run_id.clone();
+    let before = task.ledger.clone();
+    let session = intent.session_id.clone();
+    let method = if action == Action::Submit { Method::Submit } else { Method::Continue };
+    if !inner.options.has(method) {
+        return Err(no_method(method.word()));
+    }
+    let sent = Sent {
+        run_id: &intent.run_id,
+        session_id: intent.session_id.as_deref(),
+        previous_run_id: before.current_run_id.as_deref(),
+        reservation: intent.reservation,
+    };
+    let call = call_input(&inner, &before, &input, &sent)?;
+    hold_predecessor(&task)?;
+    task.sweep();
+    let next = transition::intent(&before, intent, task.now())?;
+    task.persist(next)?;
+    task.point("dispatch.intent")?;
+    task.align(&run_id);
+    if let Err(stop) = task.check_fence() {
+        // Where it cannot be known whether there is a stop, nothing is sent either.
+        return Err(refuse(&mut task, &before, &input.operation_id, stop.code().name(), stop));
+    }
+    let limit = method.reply_limit(inner.options.limits.result_bytes);
+    let end = line.transport(method, call, limit).await;
+    task.point("dispatch.reply")?;
+    settle(&mut task, &before, &input.operation_id, session.as_deref(), method, end)
+}
+
+/// A known operation: what is saved of it, or why it is not dispatched again (EX-LED-22, EX-LED-23, EX-LED-65).
+fn reuse(ledger: &Ledger, known: &Operation, input: &DispatchInput, inner: &Inner) -> Result<Value> {
+    let conflict = |what: &str| {
+        let message =
+            format!("the operation is known with another {what}, operation=`{}`", known.operation_id);
+        Error::new(Code::ExecutionConflict, message)
+            .with_operation_id(&known.operation_id)
+            .with_run_id(&known.run_id)
+    };
+    if known.action != input.action
+        || known.input_fingerprint != input.fingerprint(known.session_id.as_deref())?
+    {
+        return Err(conflict("input"));
+    }
+    if known.run_id != input.run_id(&inner.owner) {
+        return Err(conflict("run id"));
+    }
+    match known.acceptance {
+        Acceptance::Accepted => Ok(outcome(ledger, known, true)),
+        Acceptance::Absent => Err(operator::absent(&known.operation_id).with_run_id(&known.run_id)),
+        Acceptance::Unknown => Err(acceptance_unknown(known, "unresolved")),
+    }
+}
+
+/// Every check between the known operation and the intent, in the order of EX-LED-21.
+fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
+    let inner = &*task.inner;
+    let ledger = &task.ledger;
+    let run_id = input.run_id(&inner.owner);
+    if ledger.executions.contains(&run_id) {
+        let message = format!("the run id is in use, run=`{run_id}`");
+        return Err(Error::new(Code::ExecutionConflict, message).with_run_id(&run_id));
+    }
+    task.check_fence()?;
+    if let Some(unknown) = ledger.unresolved() {
+        let message =
+            format!("another operation has unknown acceptance, operation=`{}`", unknown.operation_id);
+        return Err(Error::new(Code::ExecutionUnresolved, message)
+            .with_operation_id(&unknown.operation_id)
+            .with_run_id(&unknown.run_id));
+    }
+    check_active(task, input)?;
+    inner.capability.check(&choice(input))?;
+    let preparation = super::prepare::check_receipt(task, input)?;
+    let session_id = session(task, input)?;
+    OutputQueue::open(&inner.options.root, &inner.host)?.check()?;
+    let reservation = allowance(task, input)?;
+    check_health(task)?;
+    Ok(transition::Intent {
+        operation_id: input.operation_id.clone(),
+        run_id,
+        action: input.action,
+        kind: input.kind,
+        phase: preparation.as_ref().and_then(|receipt| receipt.phase),
+        input_fingerprint: input.fingerprint(session_id.as_deref())?,
+        input_head: input.input_head.clone(),
+        session_id,
+        reservation,
+        preparation: preparation.and_then(|receipt| receipt.fingerprint),
+        response: input.response.as_ref().map(|response| response.signature.clone()),
+        transport: inner.capability.transport.clone(),
+        environment: input.environment.clone(),
+        model: input.model.clone(),
+        policy: input.policy.clone(),
+        workflow: input.workflow.clone(),
+        budget: inner.options.budget,
+        intake_deadline_at: inner.options.intake_deadline_at,
+    })
+}
+
+/// Refuses while a run is live: but for an answer to the run that waits for it (EX-LED-50).
+fn check_active(task: &Task, input: &DispatchInput) -> Result<()> {
+    let waits = |run: &Execution| run.state == ProviderState::WaitingForInput && run.turn_id.is_some();
+    match (task.live_run(), &input.response) {
+        (Some(run), Some(_)) if waits(run) => Ok(()),
+        (Some(run), _) => Err(Error::new(
+            Code::ExecutionActive,
+            format!("the current run is live, run=`{}` state=`{}`", run.run_id, run.state.word()),
+        )
+        .with_run_id(&run.run_id)),
+        (None, Some(_)) => Err(Error::new(Code::ExecutionConflict, "no run waits for an answer")),
+        (None, None) => match task.run_from_before()? {
+            Some((run_id, job)) if job.get("endedAt").is_none_or(Value::is_null) => Err(Error::new(
+                Code::ExecutionActive,
+                format!("a run from before the ledger is live, run=`{run_id}`"),
+            )
+            .with_run_id(run_id)),
+            _ => Ok(()),
+        },
+    }
+}
+
+fn choice(input: &DispatchInput) -> Choice {
+    Choice {
+        kind: input.kind,
+        policy: input.policy.clone(),
+        model: input.model.clone(),
+        environment: input.environment.clone(),
+        hard_cap_required: input.hard_cap_required,
+        hard_cap_usd: input.hard_cap_usd.clone(),
+        ..Choice::new(match input.action {
+            Action::Submit => Wanted::Submit,
+            Action::Continue => Wanted::Continue,
+        })
+    }
+}
+
+/// The session that is sent (EX-LED-56, EX-LED-57): the current run's own, and no other.
+fn session(task: &Task, input: &DispatchInput) -> Result<Option<String>> {
+    if input.action == Action::Submit {
+        return Ok(input.session_id.clone().filter(|_| task.inner.options.is_local()));
+    }
+    let found = match task.ledger.current() {
+        Some(run) => run.session_id.clone(),
+        None => match task.run_from_before()? {
+            Some((_, job)) => {
+                let recorded = job.get("sessionId").and_then(Value::as_str).map(str::to_owned);
+                input.legacy_session_id.clone().or(recorded)
+            }
+            None => return Err(Error::new(Code::ExecutionUnknownRun, "there is no run to continue")),
+        },
+    };
+    let refused = |message: &str| {
+        Error::new(Code::ExecutionOwnership, message).with_reason("session").with_remedy(
+            "restore the exact owned stream or cache, then retry; do not move sessions between runs",
+        )
+    };
+    let session = found.filter(|session| !session.is_empty());
+    let session = session.ok_or_else(|| refused("the run to continue has no recorded session"))?;
+    if input.session_id.as_ref().is_some_and(|given| *given != session) {
+        return Err(refused("the session is not the one that is recorded for the run to continue"));
+    }
+    Ok(Some(session))
+}
+
+fn allowance(task: &Task, input: &DispatchInput) -> Result<Option<Nanos>> {
+    let options = &task.inner.options;
+    let allowance = &task.ledger.allowance;
+    let charged = allowance.charged_usd;
+    let reservation = if input.kind == RunKind::Intake && !options.is_local() {
+        Some(cost::check_intake(options.budget, charged)?)
+    } else {
+        cost::check_dispatch(options.budget, charged, input.reservation.as_ref(), options.is_local())?
+    };
+    input.hard_cap.check_allowance()?;
+    if allowance.budget_usd.is_some() {
+        cost::check_budget(allowance.budget_usd, options.budget)?;
+    }
+    Ok(reservation)
+}
+
+fn check_health(task: &Task) -> Result<()> {
+    let inner = &*task.inner;
+    match &inner.options.health {
+        Some(health) => health.check(&inner.owner.provider, &inner.owner.account, task.now()),
+        None => Err(Error::new(Code::ExecutionHealth, "nobody vouches for the provider's health")
+            .with_remedy("open the boundary with a health store, or with the word external")),
+    }
+}
+
+/// The output of an earlier local run is in the queue before its successor's intent is saved (EX-LED-27).
+fn hold_predecessor(task: &Task) -> Result<()> {
+    let Some(run) = task.ledger.current().filter(|_| task.inner.options.is_local()) else { return Ok(()) };
+    let held = crate::journal::LocalRun { started_at_ms: run.started_at, has_exited: run.is_settled() };
+    let mut queue = OutputQueue::open(&task.inner.options.root, &task.inner.host)?;
+    if queue.hold(&run.run_id, held)? {
+        task.point("queue.saved")?;
+    }
+    Ok(())
+}
+
+/// The input of the call, made before anything is saved, so that what it cannot say refuses the dispatch.
+pub(super) fn call_input(
+    inner: &Inner,
+    ledger: &Ledger,
+    input: &DispatchInput,
+    sent: &Sent<'_>,
+) -> Result<Object> {
+    let scope = Scope {
+        task_id: &inner.owner.task_id,
+        provider: &inner.owner.provider,
+        account: &inner.owner.account,
+    };
+    let key =
+        keys::dispatch_key(scope.task_id, scope.provider, scope.account, sent.run_id, &input.operation_id);
+    let reservation = sent.reservation.map(Nanos::to_number);
+    let hard_cap = input.hard_cap.told(inner.capability.cost.hard_cap).map(Nanos::to_number);
+    let submit = SubmitRequest {
+        scope,
+        run_id: sent.run_id,
+        operation_id: &input.operation_id,
+        idempotency_key: &key,
+        kind: input.kind,
+        prompt: &input.prompt,
+        input_head: input.input_head.as_deref(),
+        policy: &input.policy,
+        model: &input.model,
+        environment: &input.environment,
+        reservation_usd: reservation.as_ref(),
+        hard_cap_usd: hard_cap.as_ref(),
+        preparation: (input.kind == RunKind::Intake)
+            .then_some(PreparedTurn { receipt: &input.preparation, grant: &input.grant }),
+    };
+    let value = match input.action {
+        Action::Submit => submit.to_value(),
+        Action::Continue => {
+            let previous = sent.previous_run_id.and_then(|run_id| ledger.executions.get(run_id));
+            let job = previous.and_then(|run| run.provider_job_id.as_deref());
+            ContinueRequest {
+                submit,
+                session_id: sent.session_id.unwrap_or_default(),
+                previous_job_id: job.unwrap_or_default(),
+                previous_turn_id: previous.and_then(|run| run.turn_id.as_deref()),
+                response: input
+                    .response
+                    .as_ref()
+                    .map(|given| Response { signature: &given.signature, answer: &given.answer }),
+            }
+            .to_value()
+        }
+    };
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(Error::new(Code::Internal, "the input of a call is an object")),
+    }
+}
+
+/// What a dispatch sends besides its input.
+pub(super) struct Sent<'a> {
+    pub(super) run_id: &'a str,
+    pub(super) session_id: Option<&'a str>,
+    pub(super) previous_run_id: Option<&'a str>,
+    pub(super) reservation: Option<Nanos>,
+}
+
+/// What came of the one call, on disk before it is told.
+fn settle(
+    task: &mut Task,
+    before: &Ledger,
+    operation_id: &str,
+    session: Option<&str>,
+    method: Method,
+    end: CallEnd,
+) -> Result<Value> {
+    let lost = match judge(&task.ledger, operation_id, session, method, end) {
+        Judged::Owned(acknowledgement) => {
+            let progress_ms = task.inner.options.limits.progress_ms;
+            return adopt(task, operation_id, &acknowledgement, progress_ms);
+        }
+        Judged::NotSent(error) => {
+            let code = error.code.as_deref().unwrap_or(error.kind.word()).to_owned();
+            let code = task.inner.redactor.text(&code).into_owned();
+            let message =
+                format!("the dispatch was refused before anything was sent, operation=`{operation_id}`");
+            let refusal = Error::new(Code::ExecutionDispatchRefused, message)
+                .with_reason("dispatch-refused")
+                .with_operation_id(operation_id);
+            return Err(refuse(task, before, operation_id, &code, refusal));
+        }
+        Judged::Lost(lost) => lost,
+    };
+    let delay = task.inner.delay_ms(1, lost.retry_after_ms);
+    let next = transition::unknown(&task.ledger, operation_id, lost.reason, task.now(), delay)?;
+    task.persist(next)?;
+    let Some(operation) = task.ledger.operations.get(operation_id) else {
+        return Err(transition::unknown_operation(operation_id));
+    };
+    task.align(&operation.run_id);
+    Err(acceptance_unknown(operation, lost.reason))
+}
+
+/// Adopts an acknowledgement and gives the outcome of a dispatch.
+///
+/// # Errors
+/// `EXECUTION_IO`.
+pub(super) fn adopt(
+    task: &mut Task,
+    operation_id: &str,
+    acknowledgement: &Acknowledgement,
+    progress_ms: u64,
+) -> Result<Value> {
+    let local = task.inner.options.is_local();
+    let next =
+        transition::accepted(&task.ledger, operation_id, acknowledgement, task.now(), progress_ms, local)?;
+    task.persist(next)?;
+    task.point("dispatch.accepted")?;
+    let Some(operation) = task.ledger.operations.get(operation_id) else {
+        return Err(transition::unknown_operation(operation_id));
+    };
+    task.align(&operation.run_id);
+    Ok(outcome(&task.ledger, operation, false))
+}
+
+/// Takes a dispatch back of which nothing was sent. What is told is `refusal`, or that it could not be saved.
+fn refuse(task: &mut Task, before: &Ledger, operation_id: &str, code: &str, refusal: Error) -> Error {
+    let run_id = task.ledger.operations.get(operation_id).map(|operation| operation.run_id.clone());
+    let next = transition::refused(before, &task.ledger, operation_id, code, task.now());
+    if let Err(failed) = task.persist(next) {
+        return failed;
+    }
+    let run_id = run_id.unwrap_or_default();
+    task.remove_run(&run_id);
+    refusal.with_operation_id(operation_id).with_run_id(run_id)
+}
+
+pub(super) enum Judged {
+    /// The provider owns the operation under these names.
+    Owned(Box<Acknowledgement>),
+    /// It is proved that nothing was sent.
+    NotSent(TransportError),
+    /// Whatever else.
+    Lost(Lost),
+}
+
+pub(super) struct Lost {
+    pub(super) reason: &'static str,
+    pub(super) retry_after_ms: Option<f64>,
+}
+
+/// What the end of a call says of an operation.
+pub(super) fn judge(
+    ledger: &Ledger,
+    operation_id: &str,
+    session: Option<&str>,
+    method: Method,
+    end: CallEnd,
+) -> Judged {
+    let lost = |reason| Judged::Lost(Lost { reason, retry_after_ms: None });
+    let text = match end.ended {
+        Ended::Value(text) => text,
+        Ended::Oversized => return lost("oversized"),
+        Ended::Deadline => return lost("deadline"),
+        Ended::Aborted => return lost("aborted"),
+        Ended::Error(error) => {
+            let error = error.for_method(method, end.sending);
+            if error.kind == ErrorKind::NotSent {
+                return Judged::NotSent(error);
+            }
+            return Judged::Lost(Lost {
+                reason: error.cause().1,
+                retry_after_ms: error.retry_after_ms.map(|ms| ms as f64),
+            });
+        }
+    };
+    let judged = Acknowledgement::judge(&text, session).and_then(|acknowledgement| {
+        let run_id = ledger.operations.get(operation_id).map_or("", |operation| &operation.run_id);
+        let (job, turn) = (&acknowledgement.provider_job_id, &acknowledgement.turn_id);
+        transition::check_pair(ledger, run_id, job, turn).map(|()| acknowledgement)
+    });
+    match judged {
+        Ok(acknowledgement) => Judged::Owned(Box::new(acknowledgement)),
+        Err(error) => lost(error.reason().unwrap_or("shape")),
+    }
+}
+
+/// EX-LED-33, with the remedy of EX-LED-35.
+pub(super) fn acceptance_unknown(operation: &Operation, reason: &'static str) -> Error {
+    let message =
+        format!("it is not known whether the provider owns it, operation=`{}`", operation.operation_id);
+    Error::new(Code::ExecutionAcceptanceUnknown, message)
+        .with_reason(reason)
+        .with_operation_id(&operation.operation_id)
+        .with_run_id(&operation.run_id)
+}
+
+/// What a dispatch gives (EX-BND-09), with a copy of the run's metadata (EX-LED-58).
+pub(super) fn outcome(ledger: &Ledger, operation: &Operation, reused: bool) -> Value {
+    let text = |text: &str| Value::String(text.to_owned());
+    let mut out = Object::new();
+    out.insert("operationId", text(&operation.operation_id));
+    out.insert("runId", text(&operation.run_id));
+    out.insert("acceptance", text(operation.acceptance.word()));
+    let acknowledgement = operation.acknowledgement.as_ref();
+    out.insert("acknowledgement", acknowledgement.map_or(Value::Null, |owned| owned.to_value()));
+    out.insert("reused", Value::Bool(reused));
+    let run = ledger.executions.get(&operation.run_id);
+    out.insert("execution", run.map_or(Value::Null, |run| run.to_value()));
+    Value::Object(out)
+}

@@ -1,0 +1,148 @@
+//! A task under its lock: the ledger as it stands, the checks before anything is done, and what is written.
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+
+use super::Inner;
+use crate::error::{Code, Error, Result};
+use crate::execution::faults;
+use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
+use crate::execution::ledger::record::Execution;
+use crate::execution::ledger::{Ledger, file};
+use crate::execution::{controls, job};
+use crate::storage::{Directory, LockGuard};
+
+/// What a machine holds while it works. Dropping it lets go of the lock.
+pub(super) struct Task {
+    pub(super) inner: Arc<Inner>,
+    pub(super) root: Arc<dyn Directory>,
+    pub(super) ledger: Ledger,
+    _lock: LockGuard,
+}
+
+impl Task {
+    /// Takes the task's lock and reads its ledger, which is judged before anything else: version, schema, owner, cursors.
+    ///
+    /// # Errors
+    /// Those of the lock and of the ledger. Nothing was written but the lock file.
+    pub(super) fn open(inner: &Arc<Inner>, abort: &AbortToken) -> Result<Self> {
+        inner.check_fork()?;
+        let failed =
+            |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
+        let root = inner.host.files.open_or_create(&inner.options.root).map_err(failed)?;
+        let wait = std::time::Duration::from_millis(inner.options.limits.lock_wait_ms);
+        let guard = lock::acquire(&root, EXECUTION_LOCK, wait, &inner.host, abort)?;
+        let ledger = inner.read(&*root)?;
+        ledger.check_owner(&inner.owner)?;
+        ledger.check_cursors()?;
+        Ok(Task { inner: Arc::clone(inner), root, ledger, _lock: guard })
+    }
+
+    /// The time, in milliseconds since 1970.
+    pub(super) fn now(&self) -> u64 {
+        self.inner.host.clock.wall_ms()
+    }
+
+    /// Makes a ledger the task's, durably.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`. The task goes on with the old one.
+    pub(super) fn persist(&mut self, ledger: Ledger) -> Result<()> {
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = &mut *files;
+        files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
+        self.ledger = ledger;
+        Ok(())
+    }
+
+    /// Writes the job record of a run as the ledger has it.
+    ///
+    /// A failure is not told: the ledger stands and is right, and the next pass writes the record again (EX-LED-11).
+    pub(super) fn align(&self, run_id: &str) {
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = self.ledger.executions.get(run_id) {
+            let _ = job::align(&*self.root, &self.ledger, run, &mut files.writer);
+        }
+    }
+
+    /// Removes the directory of a run that never was, if it holds nothing but its job record (EX-LED-37).
+    pub(super) fn remove_run(&self, run_id: &str) {
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(run) = self.root.open_directory(run_id) else { return };
+        let holds_only_its_record = run.names().is_ok_and(|names| names.iter().all(|name| name == file::JOB));
+        if holds_only_its_record {
+            // What stays is a directory that no ledger names.
+            let _ = files.writer.remove(&*run, &format!("{run_id}/"), file::JOB);
+            let _ = self.root.remove_directory(run_id).and_then(|()| self.root.sync());
+        }
+    }
+
+    /// Removes what crashed writers left staged in the root.
+    pub(super) fn sweep(&self) {
+        file::sweep(&*self.root, &self.inner.host);
+    }
+
+    /// Tells a test where this is.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO` where the test says so.
+    pub(super) fn point(&self, point: &str) -> Result<()> {
+        faults::pass(&*self.inner.options.faults, point)
+            .map_err(|error| Error::new(Code::ExecutionIo, "the task's files failed").with_source(error))
+    }
+
+    /// Refuses while a stop stands: a fence, or a control that is queued (EX-CAN-01, EX-CAN-04).
+    ///
+    /// # Errors
+    /// `EXECUTION_FENCED`, `EXECUTION_VERSION` for a control of another package, `EXECUTION_IO`.
+    pub(super) fn check_fence(&self) -> Result<()> {
+        if let Some(fence) = &self.ledger.stop_fence {
+            let message = format!(
+                "a stop fences the task, kind=`{}` scope=`{}`",
+                fence.kind.word(),
+                fence.scope.word()
+            );
+            let error = Error::new(Code::ExecutionFenced, message);
+            return Err(match &fence.run_id {
+                Some(run_id) => error.with_run_id(run_id),
+                None => error,
+            });
+        }
+        match controls::queued(&*self.root)? {
+            Some(control) => {
+                Err(Error::new(Code::ExecutionFenced, format!("a stop is queued, control=`{control}`"))
+                    .with_remedy("let reconcile apply the stop; it fences the task"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The current run from before the ledger: its id, its job record and whether it lives. Only where the ledger has no current
+    /// run and the work is local (EX-IDN-16, EX-IDN-17).
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`, and `EXECUTION_PROTOCOL` for a job record that is none.
+    pub(super) fn run_from_before(&self) -> Result<Option<(String, crate::json::Object)>> {
+        if self.ledger.current_run_id.is_some() || !self.inner.options.is_local() {
+            return Ok(None);
+        }
+        let failed = |error| Error::new(Code::ExecutionIo, "latest-run cannot be read").with_source(error);
+        let mut bytes = Vec::new();
+        match self.root.read_and_close("latest-run", 1024, &mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(failed)?,
+        };
+        let run_id = String::from_utf8(bytes).ok().filter(|run_id| crate::execution::keys::is_id(run_id));
+        let Some(run_id) = run_id else { return Ok(None) };
+        let run = match self.root.open_directory(&run_id) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        Ok(job::read(&*run)?.map(|job| (run_id, job)))
+    }
+
+    /// The current run, if it forbids another one.
+    pub(super) fn live_run(&self) -> Option<&Execution> {
+        self.ledger.live_run()
+    }
+}

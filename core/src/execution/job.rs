@@ -1,0 +1,96 @@
+//! `job.json` in a run's directory: what a reader of one run needs, with a copy of its metadata (EX-JRN-02, EX-LED-11).
+//!
+//! It is written after the ledger. Where the two differ, the ledger is right.
+
+use std::io;
+use std::sync::Arc;
+
+use super::ledger::file::{JOB, Writer};
+use super::ledger::record::Execution;
+use super::ledger::{Ledger, VERSION};
+use crate::error::{Code, Error, Result};
+use crate::json::{Number, Object, Value};
+use crate::storage::Directory;
+
+/// A job record is a few KiB, and a workflow note.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Reads the job record of a run; none where there is none. What it holds is not judged.
+///
+/// # Errors
+/// `EXECUTION_IO`; `EXECUTION_PROTOCOL` with the reason `shape` where it is no JSON object.
+pub fn read(run: &dyn Directory) -> Result<Option<Object>> {
+    let mut bytes = Vec::new();
+    match run.read_and_close(JOB, MAX_BYTES, &mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::new(Code::ExecutionIo, "job.json cannot be read").with_source(error)),
+        Ok(_) => {}
+    }
+    let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
+    match value {
+        Some(Value::Object(object)) => Ok(Some(object)),
+        _ => Err(Error::new(Code::ExecutionProtocol, "job.json is no JSON object").with_reason("shape")),
+    }
+}
+
+/// Writes the job record of a run as the ledger has it, creating the run's directory where it is missing. Members that only a
+/// process run has stay as they are. Nothing is written where it says so already.
+///
+/// # Errors
+/// `EXECUTION_IO`. The ledger stands; the next pass writes the record again.
+pub fn align(root: &dyn Directory, ledger: &Ledger, run: &Execution, writer: &mut Writer) -> Result<()> {
+    let directory = open_or_create(root, &run.run_id)?;
+    let stands = read(&*directory).ok().flatten().unwrap_or_default();
+    let next = record(stands.clone(), ledger, run);
+    if next == stands {
+        return Ok(());
+    }
+    let mut text = Value::Object(next).to_json();
+    text.push('\n');
+    writer.persist(&*directory, &format!("{}/", run.run_id), JOB, &text)
+}
+
+fn record(mut job: Object, ledger: &Ledger, run: &Execution) -> Object {
+    let text = |text: &str| Value::String(text.to_owned());
+    let ended =
+        run.completed_at.or(run.terminal_observed_at).or(run.collected_at).filter(|_| run.is_settled());
+    job.insert("version", number(VERSION));
+    job.insert("taskId", text(&ledger.owner.task_id));
+    job.insert("runId", text(&run.run_id));
+    job.insert("operationId", run.operation_id.as_deref().map_or(Value::Null, text));
+    job.insert("provider", text(&ledger.owner.provider));
+    job.insert("account", text(&ledger.owner.account));
+    job.insert("kind", text(run.kind.word()));
+    job.insert("startedAt", number(run.started_at));
+    job.insert("endedAt", ended.map_or(Value::Null, number));
+    job.insert("completionInferred", Value::Bool(run.completion_inferred));
+    for kept in ["exit", "signal"] {
+        if job.get(kept).is_none() {
+            job.insert(kept, Value::Null);
+        }
+    }
+    job.insert("sessionId", run.session_id.as_deref().map_or(Value::Null, text));
+    job.insert("execution", run.to_value());
+    job
+}
+
+fn open_or_create(root: &dyn Directory, run_id: &str) -> Result<Arc<dyn Directory>> {
+    let failed =
+        |error| Error::new(Code::ExecutionIo, "the run's directory cannot be made").with_source(error);
+    match root.open_directory(run_id) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match root.make_directory(run_id) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(failed)?,
+            }
+            root.sync().map_err(failed)?;
+            root.open_directory(run_id).map_err(failed)
+        }
+        opened => opened.map_err(failed),
+    }
+}
+
+/// A time or version.
+pub(crate) fn number(number: u64) -> Value {
+    Number::parse(&number.to_string()).map_or(Value::Null, Value::Number)
+}
