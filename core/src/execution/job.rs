@@ -38,10 +38,19 @@ pub fn read(run: &dyn Directory) -> Result<Option<Object>> {
 ///
 /// # Errors
 /// `EXECUTION_IO`. The ledger stands; the next pass writes the record again.
-pub fn align(root: &dyn Directory, ledger: &Ledger, run: &Execution, writer: &mut Writer) -> Result<()> {
+pub fn align(
+    root: &dyn Directory,
+    ledger: &Ledger,
+    run: &Execution,
+    exit: Option<&Value>,
+    writer: &mut Writer,
+) -> Result<()> {
     let directory = open_or_create(root, &run.run_id)?;
     let stands = read(&*directory).ok().flatten().unwrap_or_default();
-    let next = record(stands.clone(), ledger, run);
+    let mut next = record(stands.clone(), ledger, run);
+    if let Some(exit) = exit {
+        next.insert("exit", exit.clone());
+    }
     if next == stands {
         return Ok(());
     }

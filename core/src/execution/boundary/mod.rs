@@ -4,12 +4,15 @@
 //! - `input`: what a dispatch is given; `task`: a task under its lock;
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`: receipts;
 //! - `operator`: adopt and settle as absent;
+//! - `pass`: the one path on which a provider is observed; `collect`: its result;
 //! - `projection`: what may be read without a lock.
 
 mod answers;
+mod collect;
 mod dispatch;
 mod input;
 mod operator;
+mod pass;
 mod prepare;
 mod projection;
 mod task;
@@ -31,6 +34,7 @@ use super::machine::{Line, Machine, forked};
 use super::options::ExecutionOptions;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::journal::Journal;
 use crate::json::{Object, Value};
 use crate::redaction::{Patterns, Redactor};
 use crate::storage::Directory;
@@ -68,6 +72,8 @@ pub(super) struct Inner {
 struct Files {
     ledger: LedgerFile,
     writer: Writer,
+    /// The journal of the run that was passed last.
+    journal: Option<Journal>,
 }
 
 impl Inner {
@@ -103,8 +109,11 @@ impl Boundary {
             account: options.account.clone(),
         };
         let jitter = options.jitter.clone();
-        let files =
-            Files { ledger: LedgerFile::default(), writer: Writer::new(host, Arc::clone(&options.faults)) };
+        let files = Files {
+            ledger: LedgerFile::default(),
+            writer: Writer::new(host, Arc::clone(&options.faults)),
+            journal: None,
+        };
         Ok(Boundary {
             inner: Arc::new(Inner {
                 capability,
@@ -172,6 +181,28 @@ impl Boundary {
     #[must_use]
     pub fn settle_absent(&self, input: Object, abort: AbortToken) -> Machine {
         self.machine(|inner, _| async move { operator::settle_absent(&inner, &abort, &input) })
+    }
+
+    /// One pass over the current run, due or not, for a coordinator that has just started (EX-BND-11, EX-REC-31). Done, it gives
+    /// the report of EX-BND-12. What a pass has saved as a reason to come again is in the report's `error`; a refusal that
+    /// leaves all files as they were is an error of the call.
+    #[must_use]
+    pub fn startup(&self, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| pass::reconcile(inner, line, abort, pass::Wish::Forced))
+    }
+
+    /// One pass over the current run, if it is due or `force` says so (EX-BND-11, EX-REC-05), as [`Boundary::startup`].
+    #[must_use]
+    pub fn reconcile(&self, force: bool, abort: AbortToken) -> Machine {
+        let wish = if force { pass::Wish::Forced } else { pass::Wish::IfDue };
+        self.machine(|inner, line| pass::reconcile(inner, line, abort, wish))
+    }
+
+    /// Only the collection step of a pass, for a run whose root turn has ended (EX-BND-14). For any other run it makes no call
+    /// and gives the projection.
+    #[must_use]
+    pub fn collect(&self, run_id: String, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| pass::collect_run(inner, line, abort, run_id))
     }
 
     /// What is recorded of the current run (EX-BND-21). Reads one file, takes no lock, calls nobody.

@@ -21,10 +21,11 @@ pub(super) fn inspect(inner: &Inner) -> Result<Value> {
             return Err(Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error));
         }
     };
-    Ok(project(&ledger, ledger.current(), inner.options.has(Method::Lookup)))
+    Ok(project(&ledger, ledger.current(), inner))
 }
 
-fn project(ledger: &Ledger, run: Option<&Execution>, has_lookup: bool) -> Value {
+pub(super) fn project(ledger: &Ledger, run: Option<&Execution>, inner: &Inner) -> Value {
+    let has_lookup = inner.options.has(Method::Lookup);
     let metadata = run.map_or(Value::Null, |run| run.to_value());
     let of_run = |key: &str| metadata.get(key).cloned().unwrap_or(Value::Null);
     let operation = run.and_then(|run| ledger.operation_of(run));

@@ -1,15 +1,17 @@
 //! A task under its lock: the ledger as it stands, the checks before anything is done, and what is written.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::Inner;
 use crate::error::{Code, Error, Result};
-use crate::execution::faults;
+use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
 use crate::execution::ledger::record::Execution;
 use crate::execution::ledger::{Ledger, file};
 use crate::execution::{controls, job};
+use crate::json::Value;
 use crate::storage::{Directory, LockGuard};
 
 /// What a machine holds while it works. Dropping it lets go of the lock.
@@ -55,13 +57,32 @@ impl Task {
         Ok(())
     }
 
+    /// As [`Task::align`], with the exit that a collected result tells.
+    pub(super) fn align_with_exit(&self, run_id: &str, exit: &Value) {
+        self.write_job(run_id, Some(exit));
+    }
+
+    /// The directory of a run.
+    pub(super) fn run_path(&self, run_id: &str) -> PathBuf {
+        self.inner.options.root.join(run_id)
+    }
+
+    /// Whether a test wants the step that ends at this point to fail.
+    pub(super) fn fails_at(&self, point: &str) -> bool {
+        self.inner.options.faults.at(point) == FaultAnswer::Fail
+    }
+
     /// Writes the job record of a run as the ledger has it.
     ///
     /// A failure is not told: the ledger stands and is right, and the next pass writes the record again (EX-LED-11).
     pub(super) fn align(&self, run_id: &str) {
+        self.write_job(run_id, None);
+    }
+
+    fn write_job(&self, run_id: &str, exit: Option<&Value>) {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = self.ledger.executions.get(run_id) {
-            let _ = job::align(&*self.root, &self.ledger, run, &mut files.writer);
+            let _ = job::align(&*self.root, &self.ledger, run, exit, &mut files.writer);
         }
     }
 

@@ -53,6 +53,12 @@ impl Reply {
         Reply { members, is_replaced: false }
     }
 
+    /// All its members.
+    #[must_use]
+    pub fn members(&self) -> &Object {
+        &self.members
+    }
+
     /// A member; none where it is missing.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
@@ -112,7 +118,7 @@ impl Reply {
         value.as_str().filter(|text| !text.is_empty() && self.is_exact(text)).map(str::to_owned)
     }
 
-    fn is_exact(&self, text: &str) -> bool {
+    pub(in crate::execution) fn is_exact(&self, text: &str) -> bool {
         !self.is_replaced || !text.contains(REPLACEMENT)
     }
 }
