@@ -11,6 +11,10 @@ mod allocations;
 mod support;
 
 mod cases;
+mod execution_capability;
+mod execution_capability_checks;
+mod execution_contract;
+mod execution_contract_inputs;
 mod execution_cursor;
 mod execution_errors;
 mod execution_fuzz_seeds;
