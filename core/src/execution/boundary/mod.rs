@@ -19,7 +19,7 @@ mod task;
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, TryLockError};
 
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
 
@@ -83,10 +83,13 @@ impl Inner {
         if self.generation == crate::storage::fork_generation() { Ok(()) } else { Err(forked()) }
     }
 
-    /// The ledger as it stands. Takes no lock.
+    /// The ledger as it stands. Takes no lock, and waits for nobody who writes.
     fn read(&self, root: &dyn Directory) -> Result<Ledger> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.ledger.read(root, &self.owner)
+        match self.files.try_lock() {
+            Ok(mut files) => files.ledger.read(root, &self.owner),
+            Err(TryLockError::Poisoned(files)) => files.into_inner().ledger.read(root, &self.owner),
+            Err(TryLockError::WouldBlock) => LedgerFile::default().read(root, &self.owner),
+        }
     }
 
     /// The delay before the next try, in milliseconds (EX-SCH-20).
