@@ -147,10 +147,17 @@ fn machine(
             let input = object(args, "input").ok_or_else(|| wrong("input is no object"))?;
             boundary.recover_response(operation_id, input, abort)
         }
+        "startup" => boundary.startup(abort),
+        "reconcile" => boundary.reconcile(flag(args, "force"), abort),
+        "collect" => boundary.collect(text(args, "runId").unwrap_or_default(), abort),
         "adopt" => boundary.adopt(input()?, abort),
         "settleAbsent" => boundary.settle_absent(input()?, abort),
         _ => return Ok(None),
     }))
+}
+
+fn flag(args: &Members, name: &str) -> bool {
+    matches!(value(args, name), Some(Value::Bool(true)))
 }
 
 /// What a method gives that reads only.
