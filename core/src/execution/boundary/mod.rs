@@ -5,13 +5,16 @@
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`: receipts;
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
-//! - `projection`: what may be read without a lock.
+//! - `cancel`: stops;
+//! - `outcome`: how a run has ended; `projection`: what may be read without a lock.
 
 mod answers;
+mod cancel;
 mod collect;
 mod dispatch;
 mod input;
 mod operator;
+mod outcome;
 mod pass;
 mod prepare;
 mod projection;
@@ -25,9 +28,10 @@ pub use projection::{UnresolvedOperation, execution_live, unresolved};
 
 use super::backoff::{self, Jitter, RandomJitter};
 use super::capability::Capability;
+use super::contract::request::Scope;
 use super::ledger::file::{LedgerFile, Writer};
 use super::ledger::lock::AbortToken;
-use super::ledger::record::Action;
+use super::ledger::record::{Action, FenceKind};
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
 use super::machine::{Line, Machine, forked};
@@ -90,6 +94,18 @@ impl Inner {
             Err(TryLockError::Poisoned(files)) => files.into_inner().ledger.read(root, &self.owner),
             Err(TryLockError::WouldBlock) => LedgerFile::default().read(root, &self.owner),
         }
+    }
+
+    /// The task's root, created where it is missing.
+    fn open_root(&self) -> Result<Arc<dyn Directory>> {
+        let failed =
+            |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
+        self.host.files.open_or_create(&self.options.root).map_err(failed)
+    }
+
+    /// Whose work it is, as calls name it.
+    fn scope(&self) -> Scope<'_> {
+        Scope { task_id: &self.owner.task_id, provider: &self.owner.provider, account: &self.owner.account }
     }
 
     /// The delay before the next try, in milliseconds (EX-SCH-20).
@@ -208,12 +224,48 @@ impl Boundary {
         self.machine(|inner, line| pass::collect_run(inner, line, abort, run_id))
     }
 
+    /// Stops the current run, or the one that `runId` names (EX-CAN-05): `{confirmed, terminal?, unsupported?}`. The fence and the
+    /// record are on disk before anything is sent; at most one stop is sent, and a lost reply is no error: a pass sends it again
+    /// with the same key. Input: `reason`, and if wanted `runId` and `controlId`.
+    #[must_use]
+    pub fn cancel(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Operator, input))
+    }
+
+    /// As [`Boundary::cancel`], with the fence of a preparation (EX-BND-37).
+    #[must_use]
+    pub fn preparation_stop(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Preparation, input))
+    }
+
+    /// As [`Boundary::cancel`], with the fence of a timeout (EX-BND-37, EX-CAN-40).
+    #[must_use]
+    pub fn timeout_stop(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Timeout, input))
+    }
+
+    /// Queues a stop, also while somebody else has the task's lock for provider I/O (EX-CAN-03): `{queued: true}`. From then on
+    /// nothing is dispatched, and the next pass applies it. Input: `reason`, `controlId`, and if wanted `runId`.
+    #[must_use]
+    pub fn request_cancel(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, _| async move { cancel::request_cancel(&inner, &abort, &input) })
+    }
+
     /// What is recorded of the current run (EX-BND-21). Reads one file, takes no lock, calls nobody.
     ///
     /// # Errors
     /// `EXECUTION_VERSION`, `EXECUTION_PROTOCOL` with the reason `ledger`, `EXECUTION_IO`.
     pub fn inspect(&self) -> Result<Value> {
         projection::inspect(&self.inner)
+    }
+
+    /// How a run has ended (EX-BND-16): `{finished, ok, exit, cost, denials, resultRejected, quarantined, providerState,
+    /// completedAt, completionInferred, absent}`, or null while it is not settled. Reads files, takes no lock, calls nobody.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for what is no id, `EXECUTION_UNKNOWN_RUN`, and as [`Boundary::inspect`].
+    pub fn outcome(&self, run_id: &str) -> Result<Value> {
+        outcome::outcome(&self.inner, run_id)
     }
 
     fn machine<F>(&self, code: impl FnOnce(Arc<Inner>, Line) -> F) -> Machine

@@ -13,11 +13,12 @@ use super::{Inner, collect, projection};
 use crate::error::{Code, Error, Result};
 use crate::execution::backoff::is_due;
 use crate::execution::contract::question::{Intent, Job};
-use crate::execution::contract::request::Scope;
 use crate::execution::contract::{Method, Reply, TransportError};
 use crate::execution::cursor::{Cursor, gap_id};
 use crate::execution::ledger::lock::AbortToken;
-use crate::execution::ledger::record::{Acceptance, Action, Execution, Operation};
+use crate::execution::ledger::record::{
+    Acceptance, Action, Cancellation, CancellationStatus, Execution, Operation,
+};
 use crate::execution::machine::{Ended, Line};
 use crate::execution::observation::{Observation, Recorded};
 use crate::execution::states::ProviderState;
@@ -34,6 +35,8 @@ pub(super) struct Pass {
     called: Vec<&'static str>,
     /// After how long the transport wants to be asked again.
     retry_after_ms: Option<f64>,
+    /// Why the reply to a stop was lost. The stop's own record says when it is sent again.
+    pub(super) stop_failure: Option<Error>,
 }
 
 /// What a caller wants of a pass.
@@ -47,12 +50,26 @@ pub(super) enum Wish {
 
 pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, wish: Wish) -> Result<Value> {
     let mut pass = begin(&inner, line, &abort)?;
-    let is_due = match pass.task.ledger.current() {
-        Some(run) => matches!(wish, Wish::Forced) || is_due(run.next_attempt_at, pass.task.now()),
-        None => false,
+    let is_forced = matches!(wish, Wish::Forced);
+    let now = pass.task.now();
+    let due = |at| is_forced || is_due(at, now);
+    let (is_pass_due, is_stop_due) = match pass.task.ledger.current() {
+        Some(run) => {
+            let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
+            let stop = run.cancellation.as_ref().filter(is_pending);
+            (due(run.next_attempt_at), stop.is_some_and(|stop| due(stop.next_attempt_at)))
+        }
+        None => (false, false),
     };
-    let failure = if is_due { pass.steps().await.err() } else { None };
+    let failure = if is_pass_due {
+        pass.steps(is_forced).await.err()
+    } else if is_stop_due {
+        pass.stop(is_forced).await.err()
+    } else {
+        None
+    };
     let failure = pass.finish(failure)?;
+    pass.task.align_receipts();
     Ok(pass.report(failure))
 }
 
@@ -91,7 +108,8 @@ fn begin(inner: &Arc<Inner>, line: Line, abort: &AbortToken) -> Result<Pass> {
     }
     // Behind the alignment: what is repaired is not saved yet, and the job record follows the ledger.
     repair_current(&mut task)?;
-    Ok(Pass { task, line, called: Vec::new(), retry_after_ms: None })
+    super::cancel::apply_queued(&mut task)?;
+    Ok(Pass::over(task, line))
 }
 
 /// EX-OBS-11.
@@ -174,8 +192,17 @@ impl Task {
 }
 
 impl Pass {
+    pub(super) fn over(task: Task, line: Line) -> Self {
+        Pass { task, line, called: Vec::new(), retry_after_ms: None, stop_failure: None }
+    }
+
+    /// After how long the transport wanted to be asked again.
+    pub(super) fn take_retry_after(&mut self) -> Option<f64> {
+        self.retry_after_ms.take()
+    }
+
     /// The steps of a due pass.
-    async fn steps(&mut self) -> Result<()> {
+    async fn steps(&mut self, is_forced: bool) -> Result<()> {
         let Some((run, _)) = self.task.current_remote() else { return Ok(()) };
         if run.is_settled() {
             return Ok(());
@@ -184,9 +211,9 @@ impl Pass {
         let directory = self.run_directory()?;
         collect::recover_rejected(&mut self.task, &*directory)?;
         let observed = match &journal {
-            Ok(()) => self.observe().await,
-            // Its reply could not be saved (EX-JRN-13).
-            Err(_) => Ok(()),
+            Ok(()) => self.observe(is_forced).await,
+            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
+            Err(_) => self.stop(is_forced).await.map(drop),
         };
         observed?;
         collect::collect(self).await?;
@@ -200,8 +227,8 @@ impl Pass {
         self.task.ledger.current().is_none_or(Execution::is_settled)
     }
 
-    /// Look-up or inspection, never both (EX-REC-08, EX-REC-12).
-    async fn observe(&mut self) -> Result<()> {
+    /// Look-up or inspection, never both, with the stop between them (EX-REC-08, EX-REC-11, EX-REC-12).
+    async fn observe(&mut self, is_forced: bool) -> Result<()> {
         let Some((run, operation)) = self.task.current_remote() else { return Ok(()) };
         if run.is_settled() || run.terminal_state.is_some() {
             return Ok(());
@@ -209,7 +236,16 @@ impl Pass {
         let is_owned = operation.acceptance == Acceptance::Accepted
             && run.provider_job_id.is_some()
             && run.turn_id.is_some();
-        if is_owned { self.inspect(&run, &operation).await } else { self.look_up(&run, &operation).await }
+        if !is_owned {
+            self.look_up(&run, &operation).await?;
+            return self.stop(is_forced).await.map(drop);
+        }
+        if self.stop(is_forced).await? {
+            return Ok(());
+        }
+        // The attempt has been saved meanwhile.
+        let Some((run, operation)) = self.task.current_remote() else { return Ok(()) };
+        self.inspect(&run, &operation).await
     }
 
     async fn look_up(&mut self, run: &Execution, operation: &Operation) -> Result<()> {
@@ -228,7 +264,7 @@ impl Pass {
                 .as_deref()
                 .filter(|_| operation.action == Action::Continue),
         };
-        let call = intent.lookup(&scope(&inner), cursor_of(run).as_ref());
+        let call = intent.lookup(&inner.scope(), cursor_of(run).as_ref());
         let reply = match self.call(Method::Lookup, call).await {
             Ended::Value(text) => Reply::receive(Method::Lookup, &text, inner.options.limits.result_bytes)?,
             ended => return Err(self.lost(Method::Lookup, ended)),
@@ -260,7 +296,7 @@ impl Pass {
             session_id: run.session_id.as_deref(),
             turn_id: run.turn_id.as_deref().unwrap_or_default(),
         };
-        let call = job.inspect(&scope(&inner), cursor_of(run).as_ref(), run.started_at);
+        let call = job.inspect(&inner.scope(), cursor_of(run).as_ref(), run.started_at);
         let reply = match self.call(Method::Inspect, call).await {
             Ended::Value(text) => Reply::receive(Method::Inspect, &text, inner.options.limits.result_bytes)?,
             ended => return Err(self.lost(Method::Inspect, ended)),
@@ -381,7 +417,7 @@ impl Pass {
     /// # Errors
     /// What could not be saved, and the refusals that leave all files as they were.
     fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
-        let Some(failure) = failure else { return Ok(None) };
+        let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
         let run_id = run.run_id.clone();
         let delay = self.task.inner.delay_ms(run.failures.saturating_add(1), self.retry_after_ms);
@@ -423,10 +459,6 @@ fn shown(error: &Error) -> Value {
         ("remedy", Value::from(error.remedy())),
     ];
     Value::Object(members.into_iter().collect::<Object>())
-}
-
-fn scope(inner: &Inner) -> Scope<'_> {
-    Scope { task_id: &inner.owner.task_id, provider: &inner.owner.provider, account: &inner.owner.account }
 }
 
 /// The last validated cursor. The ledger's were checked before the pass began.

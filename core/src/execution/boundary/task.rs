@@ -32,12 +32,50 @@ impl Task {
         let failed =
             |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
         let root = inner.host.files.open_or_create(&inner.options.root).map_err(failed)?;
+        let guard = Self::lock(inner, &root, abort)?;
+        Self::locked(inner, root, guard)
+    }
+
+    /// As [`Task::open`], for whoever holds `publication.lock`: it is then no sign of a publication step.
+    ///
+    /// # Errors
+    /// As [`Task::open`].
+    pub(super) fn open_beside_publication(
+        inner: &Arc<Inner>,
+        root: Arc<dyn Directory>,
+        abort: &AbortToken,
+    ) -> Result<Self> {
+        let guard = Self::lock(inner, &root, abort).map_err(|error| match error.code() {
+            Code::ExecutionPublicationBusy => {
+                Error::new(Code::ExecutionBusy, "another holder has execution.lock")
+            }
+            _ => error,
+        })?;
+        Self::locked(inner, root, guard)
+    }
+
+    fn lock(inner: &Inner, root: &Arc<dyn Directory>, abort: &AbortToken) -> Result<LockGuard> {
         let wait = std::time::Duration::from_millis(inner.options.limits.lock_wait_ms);
-        let guard = lock::acquire(&root, EXECUTION_LOCK, wait, &inner.host, abort)?;
+        lock::acquire(root, EXECUTION_LOCK, wait, &inner.host, abort)
+    }
+
+    fn locked(inner: &Arc<Inner>, root: Arc<dyn Directory>, guard: LockGuard) -> Result<Self> {
         let ledger = inner.read(&*root)?;
         ledger.check_owner(&inner.owner)?;
         ledger.check_cursors()?;
         Ok(Task { inner: Arc::clone(inner), root, ledger, _lock: guard })
+    }
+
+    /// As [`Task::persist`], where the ledger says anything new.
+    pub(super) fn persist_if_changed(&mut self, ledger: Ledger) -> Result<()> {
+        if ledger.encode() == self.ledger.encode() { Ok(()) } else { self.persist(ledger) }
+    }
+
+    /// Brings the receipts of controls up to the ledger. A failure is not told: the ledger stands, and the next pass comes here
+    /// again.
+    pub(super) fn align_receipts(&self) {
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = controls::align_receipts(&*self.root, &self.ledger, &mut files.writer);
     }
 
     /// The time, in milliseconds since 1970.

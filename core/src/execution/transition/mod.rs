@@ -3,8 +3,10 @@
 //! - [`dispatch`]: an intent, and the four ways in which it can end;
 //! - [`operator`]: what an operator has found out and restores or settles;
 //! - [`observe`]: ownership that is found, observations, failed passes, results;
-//! - [`repair`]: records of older packages.
+//! - [`repair`]: records of older packages;
+//! - [`cancel`]: stop requests, their replies, and fences.
 
+pub mod cancel;
 pub mod dispatch;
 pub mod observe;
 pub mod operator;

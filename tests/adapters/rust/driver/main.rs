@@ -150,6 +150,10 @@ fn machine(
         "startup" => boundary.startup(abort),
         "reconcile" => boundary.reconcile(flag(args, "force"), abort),
         "collect" => boundary.collect(text(args, "runId").unwrap_or_default(), abort),
+        "cancel" => boundary.cancel(input()?, abort),
+        "requestCancel" => boundary.request_cancel(input()?, abort),
+        "preparationStop" => boundary.preparation_stop(input()?, abort),
+        "timeoutStop" => boundary.timeout_stop(input()?, abort),
         "adopt" => boundary.adopt(input()?, abort),
         "settleAbsent" => boundary.settle_absent(input()?, abort),
         _ => return Ok(None),
@@ -170,6 +174,7 @@ fn read(
 ) -> Result<Value> {
     match method {
         "inspect" => boundary.inspect(),
+        "outcome" => boundary.outcome(&text(args, "runId").unwrap_or_default()),
         "capabilities" => Ok(boundary.capabilities()),
         "check" => {
             let run_id = text(args, "runId").unwrap_or_default();
