@@ -198,7 +198,7 @@ fn has_too_large(value: &Value) -> bool {
 /// an integer, and so is what is beyond all doubles.
 fn is_too_large(number: &Number) -> bool {
     let text = number.as_str();
-    let is_small = text.len() <= SMALL_BYTES && !text.bytes().any(|byte| matches!(byte, b'e' | b'E'));
+    let is_small = text.len() <= SMALL_BYTES && !text.bytes().any(|byte| byte | 0x20 == b'e');
     !is_small && number.as_f64().abs() > LARGEST_INTEGER
 }
 

@@ -121,19 +121,23 @@ fn write_value<'v>(value: &'v Value, mut order: Option<&mut Vec<Member<'v>>>, ou
         Value::Number(number) => out.push_str(number.as_str()),
         Value::String(text) => write_string(text, out),
         Value::Array(elements) => {
-            let mut before = '[';
-            for element in elements {
-                out.push(before);
-                before = ',';
+            out.push('[');
+            for (at, element) in elements.iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
                 write_value(element, order.as_deref_mut(), out);
             }
-            out.push_str(if elements.is_empty() { "[]" } else { "]" });
+            out.push(']');
         }
         Value::Object(object) => {
-            let mut before = '{';
+            out.push('{');
+            let mut is_first = true;
             let mut write_member = |(key, value): Member<'v>, order: Option<&mut Vec<Member<'v>>>| {
-                out.push(before);
-                before = ',';
+                if !is_first {
+                    out.push(',');
+                }
+                is_first = false;
                 write_string(key, out);
                 out.push(':');
                 write_value(value, order, out);
@@ -151,7 +155,7 @@ fn write_value<'v>(value: &'v Value, mut order: Option<&mut Vec<Member<'v>>>, ou
                     order.truncate(from);
                 }
             }
-            out.push_str(if object.is_empty() { "{}" } else { "}" });
+            out.push('}');
         }
     }
 }
