@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::keys::canonical_hash;
 use crate::error::{Code, Error, Result};
-use crate::journal::{check_version, number};
+use crate::journal::{check_member, number};
 use crate::json::{Object, Value};
 
 const VERSION: u64 = 1;
@@ -84,7 +84,7 @@ impl HealthRecord {
     /// anything else that is no record.
     pub fn from_value(value: &Value) -> Result<Self> {
         let members = value.as_object().ok_or_else(|| malformed("it is no object"))?;
-        check_version(members, "health", "the health record")?;
+        check_member(members, "health", "the health record")?;
         let text = |name| members.get(name).and_then(Value::as_str).map(str::to_owned);
         let scope = |name| text(name).filter(|text| !text.is_empty());
         let words = |name, why| match members.get(name) {

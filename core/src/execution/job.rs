@@ -12,6 +12,9 @@ use crate::error::{Code, Error, Result};
 use crate::json::{Number, Object, Value};
 use crate::storage::Directory;
 
+/// The file in a task's root that names its current local run (EX-JRN-01).
+pub const LATEST_RUN: &str = "latest-run";
+
 /// As the longest result and what the library adds.
 const MAX_BYTES: u64 = 2 * 67_108_864;
 

@@ -9,6 +9,7 @@
 //!
 //! - [`ledger`]: `execution.json`, its records, its lock; [`job`]: the record beside a run; [`controls`]: queued stops;
 //! - [`transition`]: what a ledger becomes, as pure functions;
+//! - [`existing`]: the boundary of a root as its files have it;
 //! - [`version`]: which versions of the files are supported.
 //!
 //! The rules, as pure functions that reach neither disk nor clock:
@@ -24,6 +25,7 @@
 //! - [`backoff`]: how long to wait after failures;
 //! - [`health`]: whether an account of a provider may be dispatched to;
 //! - [`initial_dispatch`]: the marker of a start that may not have been dispatched yet;
+//! - [`outcome`]: what a settled run has come to; [`preparation`]: how an intake turn stands, and whether it came in time;
 //! - [`faults`]: the points at which a test fails.
 
 pub mod backoff;
@@ -33,6 +35,7 @@ pub mod contract;
 pub mod controls;
 pub mod cost;
 pub mod cursor;
+pub mod existing;
 pub mod faults;
 pub mod health;
 pub mod initial_dispatch;
@@ -44,6 +47,8 @@ pub mod machine;
 pub mod money;
 pub mod observation;
 pub mod options;
+pub mod outcome;
+pub mod preparation;
 pub mod result;
 pub mod states;
 pub mod transition;
@@ -52,10 +57,13 @@ mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
 pub use boundary::{Boundary, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
-pub use capability::{Adapter, Capability, Choice, ExecutionRegistry};
-pub use contract::{Acknowledgement, Method, TransportError};
+pub use capability::{Adapter, Capability, Choice, ExecutionRegistry, Runtime, assert_execution_dependency};
+pub use contract::{
+    Acknowledgement, Method, TransportError, collection_validation_error, dispatch_not_sent_error,
+};
 pub use cost::HardCap;
-pub use cursor::{Checked, Cursor, InvalidCursor};
+pub use cursor::{Checked, Cursor, EXECUTION_CURSOR_BYTES, InvalidCursor};
+pub use existing::execution_runner;
 pub use faults::{FaultAnswer, Faults, NoFaults};
 pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord};
 pub use initial_dispatch::{InitialDispatch, unsubmitted_initial_dispatch};
@@ -67,4 +75,6 @@ pub use machine::{Call, Machine, Port, Reply, Step};
 pub use money::{Nanos, Remaining, Round};
 pub use observation::Observation;
 pub use options::{Capabilities, ExecutionOptions};
+pub use preparation::{Judgement, NextAction, Standing};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};
+pub use version::check_version;

@@ -40,10 +40,8 @@ pub(super) async fn dispatch(
     let run_id = intent.run_id.clone();
     let before = task.ledger.clone();
     let session = intent.session_id.clone();
-    let method = if action == Action::Submit { Method::Submit } else { Method::Continue };
-    if !inner.options.has(method) {
-        return Err(no_method(method.word()));
-    }
+    check_method(&inner, action)?;
+    let method = method_of(action);
     let sent = Sent {
         run_id: &intent.run_id,
         session_id: intent.session_id.as_deref(),
@@ -110,6 +108,9 @@ fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
     }
     check_active(task, input)?;
     inner.capability.check(&choice(input))?;
+    if !inner.options.is_local() {
+        check_method(inner, input.action)?;
+    }
     let preparation = super::prepare::check_receipt(task, input)?;
     let session_id = session(task, input)?;
     OutputQueue::open(&inner.options.root, &inner.host)?.check()?;
@@ -140,23 +141,36 @@ fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
 /// Refuses while a run is live: but for an answer to the run that waits for it (EX-LED-50).
 fn check_active(task: &Task, input: &DispatchInput) -> Result<()> {
     let waits = |run: &Execution| run.state == ProviderState::WaitingForInput && run.turn_id.is_some();
-    match (task.live_run(), &input.response) {
-        (Some(run), Some(_)) if waits(run) => Ok(()),
-        (Some(run), _) => Err(Error::new(
-            Code::ExecutionActive,
-            format!("the current run is live, run=`{}` state=`{}`", run.run_id, run.state.word()),
-        )
-        .with_run_id(&run.run_id)),
-        (None, Some(_)) => Err(Error::new(Code::ExecutionConflict, "no run waits for an answer")),
-        (None, None) => match task.run_from_before()? {
-            Some((run_id, job)) if job.get("endedAt").is_none_or(Value::is_null) => Err(Error::new(
-                Code::ExecutionActive,
-                format!("a run from before the ledger is live, run=`{run_id}`"),
-            )
-            .with_run_id(run_id)),
+    let active =
+        |run_id: &str, message: String| Err(Error::new(Code::ExecutionActive, message).with_run_id(run_id));
+    match (task.ledger.current(), &input.response) {
+        (Some(run), Some(_)) if !run.is_settled() && waits(run) => Ok(()),
+        (Some(run), _) if !run.is_settled() => {
+            let (run_id, state) = (&run.run_id, run.state.word());
+            active(run_id, format!("the current run is live, run=`{run_id}` state=`{state}`"))
+        }
+        (Some(_), Some(_)) => Err(Error::new(Code::ExecutionConflict, "no run waits for an answer")),
+        (Some(_), None) => Ok(()),
+        // Without any run it is the session that is missing.
+        (None, _) => match task.run_from_before()? {
+            Some((run_id, job)) if job.get("endedAt").is_none_or(Value::is_null) => {
+                active(&run_id, format!("a run from before the ledger is live, run=`{run_id}`"))
+            }
             _ => Ok(()),
         },
     }
+}
+
+fn method_of(action: Action) -> Method {
+    match action {
+        Action::Submit => Method::Submit,
+        Action::Continue => Method::Continue,
+    }
+}
+
+fn check_method(inner: &Inner, action: Action) -> Result<()> {
+    let method = method_of(action);
+    if inner.options.has(method) { Ok(()) } else { Err(no_method(method.word())) }
 }
 
 fn choice(input: &DispatchInput) -> Choice {

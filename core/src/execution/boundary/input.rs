@@ -70,6 +70,11 @@ impl DispatchInput {
         if kind == RunKind::Implementation && !preparation.is_null() {
             return Err(wrong("preparation belongs to intake"));
         }
+        let (grant, native) = (object_or_null(input, "grant")?, object_or_null(input, "native")?);
+        // What is hashed has to be hashed alike by every language (EX-LED-73).
+        for hashed in [response.as_ref().map_or(&Value::Null, |response| &response.whole), &grant, &native] {
+            keys::canonical_hash(hashed)?;
+        }
         Ok(DispatchInput {
             action,
             run_id: id(input, "runId")?,
@@ -85,8 +90,8 @@ impl DispatchInput {
             hard_cap_required,
             hard_cap_usd,
             preparation,
-            grant: object_or_null(input, "grant")?,
-            native: object_or_null(input, "native")?,
+            grant,
+            native,
             workflow: value(input, "workflow"),
             successor_of: optional_text(input, "successorOf")?,
             response,

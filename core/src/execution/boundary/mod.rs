@@ -6,7 +6,7 @@
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
 //! - `cancel`: stops;
-//! - `outcome`: how a run has ended; `projection`: what may be read without a lock.
+//! - `projection`, `reading`: what may be read without a lock.
 
 mod answers;
 mod cancel;
@@ -14,14 +14,15 @@ mod collect;
 mod dispatch;
 mod input;
 mod operator;
-mod outcome;
 mod pass;
 mod prepare;
 mod projection;
+mod reading;
 mod task;
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
@@ -36,6 +37,7 @@ use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
 use super::machine::{Line, Machine, forked};
 use super::options::ExecutionOptions;
+use super::preparation::{Judgement, Status};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::journal::Journal;
@@ -106,6 +108,11 @@ impl Inner {
     /// Whose work it is, as calls name it.
     fn scope(&self) -> Scope<'_> {
         Scope { task_id: &self.owner.task_id, provider: &self.owner.provider, account: &self.owner.account }
+    }
+
+    /// An error as a caller may see it: its texts may quote what the caller or a file has said (EX-RED-15).
+    fn redacted(&self, error: Error) -> Error {
+        error.redacted(|text| self.redactor.text(text).into_owned())
     }
 
     /// The delay before the next try, in milliseconds (EX-SCH-20).
@@ -256,16 +263,51 @@ impl Boundary {
     /// # Errors
     /// `EXECUTION_VERSION`, `EXECUTION_PROTOCOL` with the reason `ledger`, `EXECUTION_IO`.
     pub fn inspect(&self) -> Result<Value> {
-        projection::inspect(&self.inner)
+        projection::inspect(&self.inner).map_err(|error| self.inner.redacted(error))
     }
 
-    /// How a run has ended (EX-BND-16): `{finished, ok, exit, cost, denials, resultRejected, quarantined, providerState,
-    /// completedAt, completionInferred, absent}`, or null while it is not settled. Reads files, takes no lock, calls nobody.
+    /// Where the files of a run are, or would be (EX-BND-31).
     ///
     /// # Errors
-    /// `EXECUTION_INPUT` for what is no id, `EXECUTION_UNKNOWN_RUN`, and as [`Boundary::inspect`].
+    /// `EXECUTION_INPUT` for an id that is none.
+    pub fn dir_of(&self, run_id: &str) -> Result<PathBuf> {
+        reading::dir_of(&self.inner, run_id)
+    }
+
+    /// The job record of a run as it stands, also of one from before the ledger; none where there is none (EX-BND-26). Repairs
+    /// nothing.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for an id that is none, `EXECUTION_PROTOCOL` with the reason `shape` for a record that is no JSON
+    /// object, `EXECUTION_IO`.
+    pub fn read(&self, run_id: &str) -> Result<Option<Object>> {
+        reading::read(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// What a settled run has come to, with the members of EX-BND-16; null while it is not settled. Reads, takes no lock.
+    ///
+    /// # Errors
+    /// `EXECUTION_UNKNOWN_RUN`, `EXECUTION_INPUT` for an id that is none, `EXECUTION_VERSION` for a result of another package,
+    /// and those of [`Boundary::inspect`].
     pub fn outcome(&self, run_id: &str) -> Result<Value> {
-        outcome::outcome(&self.inner, run_id)
+        reading::outcome(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// How an intake turn stands, and what a coordinator does next (EX-PRE-16, EX-PRE-27, EX-PRE-28). Reads one file, takes no
+    /// lock, waits for nothing.
+    ///
+    /// # Errors
+    /// `EXECUTION_UNKNOWN_RUN`, `EXECUTION_INPUT` for a run that is no intake, and those of [`Boundary::inspect`].
+    pub fn preparation_status(&self, run_id: &str) -> Result<Status> {
+        reading::preparation_status(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Whether the output of an intake turn came in time (EX-PRE-22 to EX-PRE-25). Reads, takes no lock.
+    ///
+    /// # Errors
+    /// As [`Boundary::preparation_status`], and `EXECUTION_VERSION` for a result of another package.
+    pub fn judge_preparation(&self, run_id: &str) -> Result<Judgement> {
+        reading::judge_preparation(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
     fn machine<F>(&self, code: impl FnOnce(Arc<Inner>, Line) -> F) -> Machine
@@ -274,7 +316,10 @@ impl Boundary {
     {
         let inner = Arc::clone(&self.inner);
         let (clock, deadline_ms) = (Arc::clone(&inner.host.clock), inner.options.limits.deadline_ms);
-        Machine::new(clock, deadline_ms, |line| Box::pin(code(inner, line)))
+        Machine::new(clock, deadline_ms, |line| {
+            let code = code(Arc::clone(&inner), line);
+            Box::pin(async move { code.await.map_err(|error| inner.redacted(error)) })
+        })
     }
 }
 

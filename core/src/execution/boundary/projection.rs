@@ -13,7 +13,7 @@ use crate::json::{Object, Value};
 
 /// The projection of the current run (EX-BND-21). Without a run its members are null, but for the owner, the fence and `live`.
 pub(super) fn inspect(inner: &Inner) -> Result<Value> {
-    let ledger = inner.look()?.map_or_else(|| Ledger::empty(inner.owner.clone()), |(_, ledger)| ledger);
+    let (_, ledger) = super::reading::ledger(inner)?;
     Ok(project(&ledger, ledger.current(), inner))
 }
 

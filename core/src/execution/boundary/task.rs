@@ -8,7 +8,6 @@ use super::Inner;
 use crate::error::{Code, Error, Result};
 use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
-use crate::execution::ledger::record::Execution;
 use crate::execution::ledger::{Ledger, file};
 use crate::execution::{controls, job};
 use crate::json::Value;
@@ -187,7 +186,7 @@ impl Task {
         }
         let failed = |error| Error::new(Code::ExecutionIo, "latest-run cannot be read").with_source(error);
         let mut bytes = Vec::new();
-        match self.root.read_and_close("latest-run", 1024, &mut bytes) {
+        match self.root.read_and_close(job::LATEST_RUN, 1024, &mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(failed)?,
         };
@@ -198,10 +197,5 @@ impl Task {
             opened => opened.map_err(failed)?,
         };
         Ok(job::read(&*run)?.map(|job| (run_id, job)))
-    }
-
-    /// The current run, if it forbids another one.
-    pub(super) fn live_run(&self) -> Option<&Execution> {
-        self.ledger.live_run()
     }
 }
