@@ -63,7 +63,12 @@ pub(super) async fn cancel(
     let mut pass = Pass::over(task, line);
     if current.is_some() && current == meant {
         // What is lost is saved as a reason to come again, and is no error of the request.
-        pass.stop(false).await?;
+        if inner.options.is_local() {
+            let failure = pass.local().await.err();
+            pass.finish(failure)?;
+        } else {
+            pass.stop(false).await?;
+        }
     }
     pass.task.align_receipts();
     let run = meant.filter(|meant| current.as_ref() == Some(meant));

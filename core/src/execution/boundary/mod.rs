@@ -5,7 +5,7 @@
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`: receipts;
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
-//! - `cancel`: stops;
+//! - `cancel`: stops; `local`: process runs;
 //! - `projection`, `reading`: what may be read without a lock.
 
 mod answers;
@@ -13,6 +13,7 @@ mod cancel;
 mod collect;
 mod dispatch;
 mod input;
+mod local;
 mod operator;
 mod pass;
 mod prepare;

@@ -63,6 +63,8 @@ pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, 
     };
     let failure = if is_pass_due {
         pass.steps(is_forced).await.err()
+    } else if is_stop_due && pass.task.inner.options.is_local() {
+        pass.local().await.err()
     } else if is_stop_due {
         pass.stop(is_forced).await.err()
     } else {
@@ -196,6 +198,10 @@ impl Pass {
         Pass { task, line, called: Vec::new(), retry_after_ms: None, stop_failure: None }
     }
 
+    pub(super) fn line(&self) -> &Line {
+        &self.line
+    }
+
     /// After how long the transport wanted to be asked again.
     pub(super) fn take_retry_after(&mut self) -> Option<f64> {
         self.retry_after_ms.take()
@@ -203,6 +209,9 @@ impl Pass {
 
     /// The steps of a due pass.
     async fn steps(&mut self, is_forced: bool) -> Result<()> {
+        if self.task.inner.options.is_local() {
+            return self.local().await;
+        }
         let Some((run, _)) = self.task.current_remote() else { return Ok(()) };
         if run.is_settled() {
             return Ok(());
@@ -416,7 +425,7 @@ impl Pass {
     ///
     /// # Errors
     /// What could not be saved, and the refusals that leave all files as they were.
-    fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
+    pub(super) fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
         let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
         let run_id = run.run_id.clone();

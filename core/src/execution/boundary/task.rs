@@ -10,7 +10,7 @@ use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
 use crate::execution::ledger::{Ledger, file};
 use crate::execution::{controls, job};
-use crate::json::Value;
+use crate::json::{Object, Value};
 use crate::storage::{Directory, LockGuard};
 
 /// What a machine holds while it works. Dropping it lets go of the lock.
@@ -121,6 +121,33 @@ impl Task {
         if let Some(run) = self.ledger.executions.get(run_id) {
             let _ = job::align(&*self.root, &self.ledger, run, exit, &mut files.writer);
         }
+    }
+
+    /// The job record of a run; none where there is none.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`; `EXECUTION_PROTOCOL` with the reason `shape` where it is no JSON object.
+    pub(super) fn read_job(&self, run_id: &str) -> Result<Option<Object>> {
+        match self.root.open_directory(run_id) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => {
+                let failed = |error| {
+                    Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error)
+                };
+                job::read(&*opened.map_err(failed)?)
+            }
+        }
+    }
+
+    /// Writes what only a process run has into its job record, durably.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`, and as [`Task::read_job`].
+    pub(super) fn change_job(&self, run_id: &str, change: impl FnOnce(&mut Object)) -> Result<()> {
+        let mut job = self.read_job(run_id)?.unwrap_or_default();
+        change(&mut job);
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        job::write(&*self.root, run_id, job, &mut files.writer)
     }
 
     /// Removes the directory of a run that never was, if it holds nothing but its job record (EX-LED-37).
