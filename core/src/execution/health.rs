@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::keys::canonical_hash;
+use crate::digest::sha256_hex;
 use crate::error::{Code, Error, Result};
 use crate::journal::{check_member, number};
 use crate::json::{Object, Value};
@@ -129,12 +129,10 @@ impl HealthRecord {
     }
 
     /// The name of the file of a scope, below the root of a health store (EX-SCH-10).
-    ///
-    /// # Errors
-    /// None: a scope is two texts. The type is that of [`canonical_hash`].
-    pub fn file_name(provider: &str, account: &str) -> Result<String> {
+    #[must_use]
+    pub fn file_name(provider: &str, account: &str) -> String {
         let scope = Value::Array(vec![provider.into(), account.into()]);
-        canonical_hash(&scope).map(|hash| format!("{hash}.json"))
+        format!("{}.json", sha256_hex(scope.to_canonical().as_bytes()))
     }
 }
 
@@ -283,8 +281,8 @@ mod tests {
 
     #[test]
     fn each_scope_has_a_file_of_its_own() {
-        let name = |provider, account| HealthRecord::file_name(provider, account).expect("two texts");
-        assert_eq!(name("p", "a"), format!("{}.json", crate::digest::sha256_hex(br#"["p","a"]"#)));
+        let name = HealthRecord::file_name;
+        assert_eq!(name("p", "a"), format!("{}.json", sha256_hex(br#"["p","a"]"#)));
         assert_ne!(name("p", "a"), name("a", "p"));
         assert_ne!(name("p,", "a"), name("p", ",a"));
     }
