@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::contract::{Method, TransportError};
 use super::ledger::lock::AbortToken;
+use super::limits::Limits;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
@@ -153,7 +154,7 @@ pub struct Machine {
     line: Line,
     outstanding: Option<Outstanding>,
     clock: Arc<dyn Clock>,
-    deadline_ms: u64,
+    limits: Limits,
     generation: u64,
 }
 
@@ -167,7 +168,7 @@ impl fmt::Debug for Machine {
 impl Machine {
     pub(crate) fn new(
         clock: Arc<dyn Clock>,
-        deadline_ms: u64,
+        limits: Limits,
         code: impl FnOnce(Line) -> OperationCode,
     ) -> Self {
         let line = Line::default();
@@ -176,7 +177,7 @@ impl Machine {
             line,
             outstanding: None,
             clock,
-            deadline_ms,
+            limits,
             generation: crate::storage::counted_generation(),
         }
     }
@@ -240,6 +241,17 @@ impl Machine {
         self.outstanding.as_ref().map(|call| call.id)
     }
 
+    /// The limits in force: a part of every call's common input.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The clock by which its calls are late.
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
     fn outstanding(&mut self, id: u64) -> Result<&mut Outstanding> {
         if self.generation != crate::storage::fork_generation() {
             return Err(forked());
@@ -277,7 +289,7 @@ impl Machine {
             return Step::Done(Err(Error::new(Code::Internal, "an operation waits for nothing")));
         };
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let deadline_at = self.clock.wall_ms().saturating_add(self.deadline_ms);
+        let deadline_at = self.clock.wall_ms().saturating_add(self.limits.deadline_ms);
         let signal = AbortToken::new();
         self.outstanding = Some(Outstanding {
             id,

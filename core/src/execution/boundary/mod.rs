@@ -190,8 +190,8 @@ impl Boundary {
         F: Future<Output = Result<Value>> + Send + 'static,
     {
         let inner = Arc::clone(&self.inner);
-        let (clock, deadline_ms) = (Arc::clone(&inner.host.clock), inner.options.limits.deadline_ms);
-        Machine::new(clock, deadline_ms, |line| Box::pin(code(inner, line)))
+        let (clock, limits) = (Arc::clone(&inner.host.clock), inner.options.limits);
+        Machine::new(clock, limits, |line| Box::pin(code(inner, line)))
     }
 }
 
