@@ -27,7 +27,7 @@ use super::ledger::lock::AbortToken;
 use super::ledger::record::Action;
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
-use super::machine::{Line, Machine, forked};
+use super::machine::{Line, Machine, Machines, forked};
 use super::options::ExecutionOptions;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -43,9 +43,13 @@ pub const EXECUTION_VERSION: u64 = 1;
 /// Two boundaries for one root, in one process or in two, exclude each other by the task's lock: their calls give the same
 /// results as calls that are made one after another. The lock serialises on one machine's local file system; it is no lease
 /// between hosts.
+///
+/// Dropping the last clone drops the machines that are not done, wherever they stand (EX-BND-36): a machine is kept together
+/// with its boundary.
 #[derive(Clone)]
 pub struct Boundary {
     inner: Arc<Inner>,
+    machines: Arc<Machines>,
 }
 
 impl fmt::Debug for Boundary {
@@ -119,6 +123,7 @@ impl Boundary {
                 generation: crate::storage::counted_generation(),
                 options,
             }),
+            machines: Arc::new(Machines::new()),
         })
     }
 
@@ -191,7 +196,9 @@ impl Boundary {
     {
         let inner = Arc::clone(&self.inner);
         let (clock, limits) = (Arc::clone(&inner.host.clock), inner.options.limits);
-        Machine::new(clock, limits, |line| Box::pin(code(inner, line)))
+        let machine = Machine::new(clock, limits, |line| Box::pin(code(inner, line)));
+        self.machines.add(&machine);
+        machine
     }
 }
 
