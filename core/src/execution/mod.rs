@@ -3,7 +3,8 @@
 //! What a coordinator calls:
 //!
 //! - [`boundary`]: the object whose calls write a task's files, made of [`options`];
-//! - [`machine`]: a running call, which hands out what the transport is to do and is fed what came of it.
+//! - [`machine`]: a running call, which hands out what the transport is to do and is fed what came of it;
+//! - [`transport`]: a transport in Rust, and the drivers that carry a machine's calls out.
 //!
 //! What is on disk, and what becomes of it:
 //!
@@ -52,6 +53,7 @@ pub mod preparation;
 pub mod result;
 pub mod states;
 pub mod transition;
+pub mod transport;
 pub mod version;
 mod words;
 
@@ -77,4 +79,7 @@ pub use observation::Observation;
 pub use options::{Capabilities, ExecutionOptions};
 pub use preparation::{Judgement, NextAction, Standing};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};
+#[cfg(feature = "async")]
+pub use transport::{AsyncTransport, ReplyFuture, drive_async};
+pub use transport::{Transport, TransportCall, check_transport, drive};
 pub use version::check_version;

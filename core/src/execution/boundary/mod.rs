@@ -36,7 +36,7 @@ use super::ledger::lock::AbortToken;
 use super::ledger::record::{Action, FenceKind};
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
-use super::machine::{Line, Machine, forked};
+use super::machine::{Line, Machine, Machines, forked};
 use super::options::ExecutionOptions;
 use super::preparation::{Judgement, Status};
 use crate::error::{Code, Error, Result};
@@ -54,9 +54,13 @@ pub const EXECUTION_VERSION: u64 = 1;
 /// Two boundaries for one root, in one process or in two, exclude each other by the task's lock: their calls give the same
 /// results as calls that are made one after another. The lock serialises on one machine's local file system; it is no lease
 /// between hosts.
+///
+/// Dropping the last clone drops the machines that are not done, wherever they stand (EX-BND-36): a machine is kept together
+/// with its boundary.
 #[derive(Clone)]
 pub struct Boundary {
     inner: Arc<Inner>,
+    machines: Arc<Machines>,
 }
 
 impl fmt::Debug for Boundary {
@@ -152,6 +156,7 @@ impl Boundary {
                 generation: crate::storage::counted_generation(),
                 options,
             }),
+            machines: Arc::new(Machines::new()),
         })
     }
 
@@ -316,11 +321,13 @@ impl Boundary {
         F: Future<Output = Result<Value>> + Send + 'static,
     {
         let inner = Arc::clone(&self.inner);
-        let (clock, deadline_ms) = (Arc::clone(&inner.host.clock), inner.options.limits.deadline_ms);
-        Machine::new(clock, deadline_ms, |line| {
+        let (clock, limits) = (Arc::clone(&inner.host.clock), inner.options.limits);
+        let machine = Machine::new(clock, limits, |line| {
             let code = code(Arc::clone(&inner), line);
             Box::pin(async move { code.await.map_err(|error| inner.redacted(error)) })
-        })
+        });
+        self.machines.add(&machine);
+        machine
     }
 }
 

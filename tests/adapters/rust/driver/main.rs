@@ -63,7 +63,7 @@ impl Driver {
         match text(message, "cmd").unwrap_or_default().as_str() {
             "open" => {
                 let opened = open(message, &self.desk).map(|open| {
-                    self.desk.drop_all(None);
+                    self.close(None);
                     self.open = Some(open);
                     Value::Bool(true)
                 });
@@ -79,11 +79,18 @@ impl Driver {
             "answer" => self.desk.hear(question, Said::Answer(question, reply(message))),
             "sending" => self.desk.hear(question, Said::Sending(question)),
             "drop" => {
-                self.open = None;
-                self.desk.drop_all(Some(&Arc::new(Dropping(id))));
+                self.close(Some(&Arc::new(Dropping(id))));
             }
             _ => say_done(&id, Err(wrong("no such command"))),
         }
+    }
+
+    /// Drops the boundary, and with it the calls that run.
+    fn close(&mut self, dropping: Option<&Arc<Dropping>>) {
+        self.desk.drop_all(dropping);
+        // Waits for the step of a paused call, whose answer has to be heard.
+        let (open, dropping) = (self.open.take(), dropping.cloned());
+        thread::spawn(move || drop((open, dropping)));
     }
 
     fn call(&self, id: Value, message: &Members) {
