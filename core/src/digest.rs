@@ -1,4 +1,4 @@
-//! The hash of all files and values: SHA-256 as 64 lower-case hexadecimal digits.
+//! The hash of all files and values: SHA-256 as 64 lower-case hexadecimal digits; and the check sum of lines.
 
 use sha2::{Digest, Sha256};
 
@@ -14,11 +14,22 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
+/// The CRC-32C of these bytes, as 8 lower-case hexadecimal digits (EX-JRN-88).
+#[must_use]
+pub fn crc32c_hex(bytes: &[u8]) -> String {
+    format!("{:08x}", crc32c::crc32c(bytes))
+}
+
 /// Bytes as lower-case hexadecimal digits, two a byte.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    out
 }
 
 #[cfg(test)]
@@ -31,5 +42,12 @@ mod tests {
         assert_eq!(sha256_hex(b""), empty);
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_hex(b"abc"), abc);
+        assert_eq!(hex(&[0x00, 0x0f, 0xf0, 0xff, 0x9a]), "000ff0ff9a");
+    }
+
+    #[test]
+    fn the_check_sum_is_crc_32c_with_all_its_digits() {
+        assert_eq!(crc32c_hex(b"123456789"), "e3069283");
+        assert_eq!(crc32c_hex(b""), "00000000");
     }
 }

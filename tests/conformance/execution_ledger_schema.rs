@@ -3,9 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use gallivant_core::Code;
-use gallivant_core::execution::cursor::gap_id;
 use gallivant_core::execution::{FaultAnswer, Ledger, keys};
-use gallivant_core::journal::replay_key;
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
@@ -306,46 +304,6 @@ fn ex_led_13_the_key_of_a_dispatch_is_the_same_after_any_restart() {
     let again = task.submit(dispatch_with(1, json!({"prompt": "something else"})), accepts(1));
     assert_eq!(again.input("submit")["idempotencyKey"], key, "it depends on nothing else");
     assert_eq!(task.operation(1)["idempotencyKey"], key);
-}
-
-#[test]
-fn ex_led_14_the_key_of_a_stop_needs_no_identity_of_the_provider() {
-    let of = |task: &str, run: &str| keys::cancellation_key(task, "prov", "acct", run);
-    assert_eq!(of("t-1", "run-1"), of("t-1", "run-1"));
-    assert_ne!(of("t-1", "run-1"), of("t-1", "run-2"));
-    assert_ne!(of("t-1", "run-1"), of("t-2", "run-1"));
-    assert_ne!(of("t-1", "run-1"), keys::dispatch_key("t-1", "prov", "acct", "run-1", "op-1"));
-    assert!(of("t-1", "run-1").starts_with("gx-") && of("t-1", "run-1").len() == 67);
-}
-
-#[test]
-fn ex_led_15_the_vectors() {
-    assert_eq!(
-        keys::dispatch_key("t-1", "prov", "acct", "run-1", "op-1"),
-        "gx-37edf39607967dd01b4664d6712ac431a9b30c920f0273f9e0106b15268d029c"
-    );
-    assert_eq!(
-        keys::cancellation_key("t-1", "prov", "acct", "run-1"),
-        "gx-22acb0e062c1369a09a1bb61a30ce7a62e552370c246e6a476875efe174f9dd1"
-    );
-    assert_eq!(keys::run_id("t-1", "prov", "acct", "op-1"), "r-eccb9b93ec9d0625203d33ed8d9dce6c");
-    let key = |provider, job, turn, event| {
-        let key = replay_key(Some(provider), Some(job), turn, Some(event));
-        key.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-    };
-    assert_eq!(
-        key("prov", "job-1", Some("root-1"), "e1"),
-        "28ec39c5ec86295b6dd68fa9486a64b87f98b036f88d8a8c2df5fc491a372b10"
-    );
-    assert_eq!(
-        key("loc", "run-1", None, "byte:0"),
-        "c82d10065850c81d051c1bdbe64a6d05ef1cbda9b8f8cfc2ff4829981a0593a9"
-    );
-    let long = gallivant_core::execution::Cursor::from_value(&"c".repeat(509).into()).expect("a cursor");
-    assert_eq!(
-        gap_id(Some(&long), None),
-        "gap:2fd7ca579061a5b1d883f7fab60bd0a9da4a3607f601598dc609ffa96c0c9cfc"
-    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub struct HealthRecord {
     /// What the check has seen. Nothing is decided by it.
     pub evidence: Value,
     /// Members that this package does not know. They are kept.
-    unknown: Object,
+    pub unknown: Object,
 }
 
 /// The members of a record that this package knows.

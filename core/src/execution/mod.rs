@@ -16,6 +16,7 @@
 //!
 //! - [`capability`]: what a provider can do, the one registry of that, and what is refused before anything is saved;
 //! - [`contract`]: what a transport is asked and what its replies may be, judged as texts and without a call;
+//! - [`observation`]: what a provider says of a job, and [`result`](mod@result): what it made, judged before use;
 //! - [`states`]: what is known of a run at its provider;
 //! - [`limits`]: what may be set, and what it is when nothing is set;
 //! - [`money`]: amounts of nano-dollars; [`cost`]: what is charged, and what may be dispatched for it;
@@ -44,9 +45,11 @@ pub mod ledger;
 pub mod limits;
 pub mod machine;
 pub mod money;
+pub mod observation;
 pub mod options;
 pub mod outcome;
 pub mod preparation;
+pub mod result;
 pub mod states;
 pub mod transition;
 pub mod version;
@@ -70,6 +73,7 @@ pub use ledger::lock::AbortToken;
 pub use limits::{EXECUTION_LIMITS, Limit, Limits};
 pub use machine::{Call, Machine, Port, Reply, Step};
 pub use money::{Nanos, Remaining, Round};
+pub use observation::Observation;
 pub use options::{Capabilities, ExecutionOptions};
 pub use preparation::{Judgement, NextAction, Standing};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};

@@ -12,6 +12,7 @@ use super::scan::{Damage, Found, Position, walk};
 use super::writer::{LOG, opening};
 use crate::error::Result;
 use crate::host::Host;
+use crate::json::Value;
 use crate::storage::{DataAccess, DataFile, Directory};
 
 /// What a check has found.
@@ -25,6 +26,28 @@ pub struct Checked {
     pub gaps: Vec<Gap>,
     /// The batch that waits behind the acknowledged bytes, if one does. The next append recovers it.
     pub pending: Option<PendingBatch>,
+}
+
+impl Checked {
+    /// What the call `check` gives: `{offset, sequence, records, gaps: [{from, to, reason}]}` (EX-JRN-84).
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let gap = |gap: &Gap| {
+            let members = [
+                ("from", Value::from(gap.from)),
+                ("to", gap.to.into()),
+                ("reason", gap.reason.word().into()),
+            ];
+            Value::Object(members.into_iter().collect())
+        };
+        let members = [
+            ("offset", Value::from(self.end.offset)),
+            ("sequence", self.end.sequence.into()),
+            ("records", self.records.into()),
+            ("gaps", Value::Array(self.gaps.iter().map(gap).collect())),
+        ];
+        Value::Object(members.into_iter().collect())
+    }
 }
 
 /// Something that is missing.

@@ -1,14 +1,16 @@
 //! A task under its lock: the ledger as it stands, the checks before anything is done, and what is written.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::Inner;
 use crate::error::{Code, Error, Result};
-use crate::execution::faults;
+use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
 use crate::execution::ledger::{Ledger, file};
 use crate::execution::{controls, job};
+use crate::json::Value;
 use crate::storage::{Directory, LockGuard};
 
 /// What a machine holds while it works. Dropping it lets go of the lock.
@@ -29,12 +31,50 @@ impl Task {
         let failed =
             |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
         let root = inner.host.files.open_or_create(&inner.options.root).map_err(failed)?;
+        let guard = Self::lock(inner, &root, abort)?;
+        Self::locked(inner, root, guard)
+    }
+
+    /// As [`Task::open`], for whoever holds `publication.lock`: it is then no sign of a publication step.
+    ///
+    /// # Errors
+    /// As [`Task::open`].
+    pub(super) fn open_beside_publication(
+        inner: &Arc<Inner>,
+        root: Arc<dyn Directory>,
+        abort: &AbortToken,
+    ) -> Result<Self> {
+        let guard = Self::lock(inner, &root, abort).map_err(|error| match error.code() {
+            Code::ExecutionPublicationBusy => {
+                Error::new(Code::ExecutionBusy, "another holder has execution.lock")
+            }
+            _ => error,
+        })?;
+        Self::locked(inner, root, guard)
+    }
+
+    fn lock(inner: &Inner, root: &Arc<dyn Directory>, abort: &AbortToken) -> Result<LockGuard> {
         let wait = std::time::Duration::from_millis(inner.options.limits.lock_wait_ms);
-        let guard = lock::acquire(&root, EXECUTION_LOCK, wait, &inner.host, abort)?;
+        lock::acquire(root, EXECUTION_LOCK, wait, &inner.host, abort)
+    }
+
+    fn locked(inner: &Arc<Inner>, root: Arc<dyn Directory>, guard: LockGuard) -> Result<Self> {
         let ledger = inner.read(&*root)?;
         ledger.check_owner(&inner.owner)?;
         ledger.check_cursors()?;
         Ok(Task { inner: Arc::clone(inner), root, ledger, _lock: guard })
+    }
+
+    /// As [`Task::persist`], where the ledger says anything new.
+    pub(super) fn persist_if_changed(&mut self, ledger: Ledger) -> Result<()> {
+        if ledger.encode() == self.ledger.encode() { Ok(()) } else { self.persist(ledger) }
+    }
+
+    /// Brings the receipts of controls up to the ledger. A failure is not told: the ledger stands, and the next pass comes here
+    /// again.
+    pub(super) fn align_receipts(&self) {
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = controls::align_receipts(&*self.root, &self.ledger, &mut files.writer);
     }
 
     /// The time, in milliseconds since 1970.
@@ -54,13 +94,32 @@ impl Task {
         Ok(())
     }
 
+    /// As [`Task::align`], with the exit that a collected result tells.
+    pub(super) fn align_with_exit(&self, run_id: &str, exit: &Value) {
+        self.write_job(run_id, Some(exit));
+    }
+
+    /// The directory of a run.
+    pub(super) fn run_path(&self, run_id: &str) -> PathBuf {
+        self.inner.options.root.join(run_id)
+    }
+
+    /// Whether a test wants the step that ends at this point to fail.
+    pub(super) fn fails_at(&self, point: &str) -> bool {
+        self.inner.options.faults.at(point) == FaultAnswer::Fail
+    }
+
     /// Writes the job record of a run as the ledger has it.
     ///
     /// A failure is not told: the ledger stands and is right, and the next pass writes the record again (EX-LED-11).
     pub(super) fn align(&self, run_id: &str) {
+        self.write_job(run_id, None);
+    }
+
+    fn write_job(&self, run_id: &str, exit: Option<&Value>) {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = self.ledger.executions.get(run_id) {
-            let _ = job::align(&*self.root, &self.ledger, run, &mut files.writer);
+            let _ = job::align(&*self.root, &self.ledger, run, exit, &mut files.writer);
         }
     }
 

@@ -145,10 +145,11 @@ impl Capability {
         Err(self.not_allowed("model", if is_named { "null" } else { "any nonempty name" }))
     }
 
+    /// A prepare may be without one: what an intake turn gets is the grant (EX-PRE-01).
     fn check_environment(&self, choice: &Choice) -> Result<()> {
         let environments = &self.environments;
         let is_fit = match (&choice.environment, &environments.allowed) {
-            (Value::Null, _) => !environments.required,
+            (Value::Null, _) => !environments.required || choice.action == Action::Prepare,
             (Value::String(name), Some(allowed)) => allowed.contains(name),
             (_, Some(_)) => false,
             (Value::String(name), None) => !name.is_empty(),
