@@ -4,6 +4,7 @@
 pub(crate) mod ground;
 pub(crate) mod output;
 pub(crate) mod run;
+pub(crate) mod task;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
