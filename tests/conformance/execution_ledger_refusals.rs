@@ -177,7 +177,10 @@ fn ex_led_21_the_first_broken_rule_is_reported() {
     let file = std::fs::File::open(task.path().join("execution.lock")).expect("it is there");
     rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("it is free");
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])).0, Code::ExecutionBusy);
-    assert_eq!(task.refused(|task| task.submit(dispatch_with(2, json!({"prompt": 7})), [])).0, Code::ExecutionInput);
+    assert_eq!(
+        task.refused(|task| task.submit(dispatch_with(2, json!({"prompt": 7})), [])).0,
+        Code::ExecutionInput
+    );
     drop(file);
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])).0, Code::ExecutionVersion);
     // A known operation comes before a fence, and the session of a continuation before the allowance.
@@ -238,8 +241,11 @@ fn ex_led_20_the_input_of_a_dispatch_is_judged_by_its_shape() {
         assert_eq!(task.refused(|task| task.continue_run(input, [])).0, Code::ExecutionInput);
     }
     assert!(!task.path().exists(), "not even the root is made");
-    let ended = task.submit(json!({"operationId": "op-1", "prompt": "", "policy": "safe", "model": "m",
-        "reservationUsd": 1}), accepts(1));
+    let ended = task.submit(
+        json!({"operationId": "op-1", "prompt": "", "policy": "safe", "model": "m",
+        "reservationUsd": 1}),
+        accepts(1),
+    );
     assert_eq!(ended.input("submit")["kind"], "implementation", "the default");
 }
 
@@ -283,7 +289,8 @@ fn ex_led_24_reuse_works_after_settling_under_a_fence_and_beside_a_later_run() {
     task.accepted(2);
     assert_eq!(task.submit(dispatch(1), []).ok()["acknowledgement"]["providerJobId"], "j-1", "a later run");
     task.edit(|ledger| {
-        ledger["stopFence"] = json!({"kind": "operator", "scope": "remote", "runId": null, "at": 1, "reason": "r"});
+        ledger["stopFence"] =
+            json!({"kind": "operator", "scope": "remote", "runId": null, "at": 1, "reason": "r"});
     });
     let again = Boundary::new(task.options(), task.machine.host()).expect("another process");
     let mut machine = again.submit(object(&dispatch(1)), AbortToken::new());
@@ -329,7 +336,8 @@ fn ex_cap_11_a_refusal_tries_nothing_else_and_changes_no_default() {
     }
     assert_eq!(task.options, before);
     let sent = task.submit(dispatch(1), accepts(1)).input("submit");
-    for (key, value) in [("environment", "env-1"), ("policy", "safe"), ("model", "m-1"), ("account", "acct")] {
+    for (key, value) in [("environment", "env-1"), ("policy", "safe"), ("model", "m-1"), ("account", "acct")]
+    {
         assert_eq!(sent[key], value, "as it was chosen");
     }
 }
@@ -414,8 +422,11 @@ fn ex_err_06_no_error_text_holds_a_secret_a_prompt_or_what_was_rejected() {
         assert!(!text.contains("hunter2"), "{text}");
     }
     let task = TaskRoot::new();
-    let ended: Ended = task.submit(dispatch_with(1, json!({"prompt": "my own prompt"})), [Answer::Says(json!({
-        "providerJobId": "rejected-job", "turnId": 7}))]);
+    let ended: Ended = task.submit(
+        dispatch_with(1, json!({"prompt": "my own prompt"})),
+        [Answer::Says(json!({
+        "providerJobId": "rejected-job", "turnId": 7}))],
+    );
     let error = ended.error();
     assert_eq!(error.reason(), Some("identity"));
     let text = format!("{error} {error:?}");

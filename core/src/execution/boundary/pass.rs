@@ -50,6 +50,8 @@ pub(super) enum Wish {
 
 pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, wish: Wish) -> Result<Value> {
     let mut pass = begin(&inner, line, &abort)?;
+    super::cancel::apply_queued(&mut pass.task)?;
+    pass.align();
     let is_forced = matches!(wish, Wish::Forced);
     let now = pass.task.now();
     let due = |at| is_forced || is_due(at, now);
@@ -82,10 +84,14 @@ pub(super) async fn collect_run(
     abort: AbortToken,
     run_id: String,
 ) -> Result<Value> {
+    if !crate::execution::keys::is_id(&run_id) {
+        return Err(super::input::wrong("runId is no id"));
+    }
     let mut pass = begin(&inner, line, &abort)?;
     if !pass.task.ledger.executions.contains(&run_id) {
         return Err(unknown_run(&run_id));
     }
+    pass.align();
     let is_current = pass.task.ledger.current_run_id.as_ref() == Some(&run_id);
     let retrieves = pass
         .task
@@ -100,17 +106,12 @@ pub(super) async fn collect_run(
     Ok(pass.report(failure))
 }
 
-/// The checks that throw, and what is done whether or not the pass is due (EX-REC-02 to EX-REC-04).
+/// The checks that throw, and the repair of what they have let pass; nothing is written (EX-REC-02, EX-REC-03).
 fn begin(inner: &Arc<Inner>, line: Line, abort: &AbortToken) -> Result<Pass> {
     let mut task = Task::open(inner, abort)?;
     check_times(&task)?;
     check_versions(&task)?;
-    if let Some(run_id) = task.ledger.current_run_id.clone() {
-        task.align(&run_id);
-    }
-    // Behind the alignment: what is repaired is not saved yet, and the job record follows the ledger.
     repair_current(&mut task)?;
-    super::cancel::apply_queued(&mut task)?;
     Ok(Pass::over(task, line))
 }
 
@@ -200,6 +201,13 @@ impl Pass {
 
     pub(super) fn line(&self) -> &Line {
         &self.line
+    }
+
+    /// The job record of the current run, which a crash may have left behind the ledger (EX-LED-11).
+    fn align(&self) {
+        if let Some(run_id) = &self.task.ledger.current_run_id {
+            self.task.align(run_id);
+        }
     }
 
     /// After how long the transport wanted to be asked again.
