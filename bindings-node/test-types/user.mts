@@ -167,6 +167,8 @@ try {
   if (!(error instanceof GallivantError)) throw error
   const code: ErrorCode = error.code
   same<typeof error.kind extends string ? true : false, true>(true)
+  same<typeof error.runId, string | null>(true)
+  same<typeof error.operationId, string | null>(true)
   if (code === 'HARNESS_STATE_EMPTY_TOKEN') console.log('typed', version, ms, identifyProcess(1) === null, told.length)
 }
 

@@ -23,8 +23,13 @@ pub fn crc32c_hex(bytes: &[u8]) -> String {
 /// Bytes as lower-case hexadecimal digits, two a byte.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    out
 }
 
 #[cfg(test)]
@@ -37,6 +42,7 @@ mod tests {
         assert_eq!(sha256_hex(b""), empty);
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_hex(b"abc"), abc);
+        assert_eq!(hex(&[0x00, 0x0f, 0xf0, 0xff, 0x9a]), "000ff0ff9a");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What must hold for any secrets and any text, and for any bytes as JSON.
 
-use gallivant_core::execution::Cursor;
 use gallivant_core::execution::cursor::{EXECUTION_CURSOR_BYTES, check_json, gap_id};
+use gallivant_core::execution::{Cursor, Nanos, Round};
 use gallivant_core::json::Value;
 use gallivant_core::redaction::{MARK, Patterns, Redactor, Secrets};
 
@@ -48,7 +48,8 @@ fn contains(text: &[u8], secret: &[u8]) -> bool {
     text.windows(secret.len()).any(|window| window == secret)
 }
 
-/// JSON: a second reader judges it alike, what is written reads the same, and its canonical form is a fixed point.
+/// JSON: a second reader judges it alike, what is written reads the same, and its canonical form is a fixed point. An
+/// amount of money is shown by the number that it is.
 pub fn json(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let checked = check_json(text);
@@ -66,5 +67,16 @@ pub fn json(bytes: &[u8]) {
         assert!(cursor.as_json().len() <= EXECUTION_CURSOR_BYTES && cursor.as_json().len() == checked.bytes);
         assert_eq!(Cursor::from_value(&cursor.to_value()).as_ref(), Ok(&cursor));
         assert!(gap_id(Some(&cursor), None).starts_with("gap"));
+    }
+    let [up, down] = [Round::Up, Round::Down].map(|round| Nanos::from_value(&value, round));
+    if let (Some(up), Some(down)) = (up, down) {
+        assert!(up.nanos() - down.nanos() <= 1);
+        for amount in [up, down] {
+            let shown = amount.to_number();
+            assert_eq!(Nanos::from_number(&shown, Round::Down), Some(amount));
+            assert_eq!(Nanos::from_number(&shown, Round::Up), Some(amount));
+        }
+    } else {
+        assert_eq!(up, down, "it is an amount in both roundings or in none");
     }
 }

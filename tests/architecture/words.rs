@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gallivant_core::execution::{PROVIDER_STATES, ProviderState};
 use gallivant_core::harness_state::adapters::{ChildStep, Ignored};
 use gallivant_core::harness_state::{Evidence, Noticing, Refusal, Skip, State, UnknownReason};
 use gallivant_core::journal::{GapReason, How, Provenance};
@@ -50,6 +51,7 @@ fn every_word_of_the_code_has_its_row() {
     assert_table("Gap reasons", GapReason::ALL, GapReason::word);
     assert_table("Provenance", Provenance::ALL, Provenance::word);
     assert_table("Placed", How::ALL, How::word);
+    assert_table("Provider states", PROVIDER_STATES, ProviderState::word);
 }
 
 #[test]

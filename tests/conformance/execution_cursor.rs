@@ -134,15 +134,16 @@ fn ex_cur_17_the_reply_names_a_gap_then_the_record_then_start() {
 }
 
 #[test]
-fn ex_cur_18_a_name_shows_up_to_512_utf_16_units() {
+fn ex_cur_18_a_name_has_up_to_512_utf_16_units() {
     let name = |text: &str| gap_id(Some(&Cursor::from_value(&text.into()).expect("valid")), None);
     for (fits, more) in [
-        ("a".repeat(512), "a".repeat(513)),
-        ("ä".repeat(512), "ä".repeat(513)),
+        ("a".repeat(508), "a".repeat(509)),
+        ("ä".repeat(508), "ä".repeat(509)),
         // Two units each.
-        ("\u{1f600}".repeat(256), "\u{1f600}".repeat(256) + "a"),
+        ("\u{1f600}".repeat(254), "\u{1f600}".repeat(254) + "a"),
     ] {
         assert_eq!(name(&fits), format!("gap-{fits}"));
+        assert_eq!(name(&fits).encode_utf16().count(), 512);
         assert!(name(&more).starts_with("gap:") && name(&more).len() == 68, "{}", name(&more));
     }
 }

@@ -4,7 +4,7 @@ use gallivant_core::Code;
 use gallivant_core::json::Value;
 
 use crate::support::driver::Driver;
-use crate::support::task::{START, Task, at, word};
+use crate::support::memory_task::{START, Task, at, word};
 
 const OWNED: &str = r#"{"providerJobId":"job-1","turnId":"turn-1","sessionId":"session-1"}"#;
 

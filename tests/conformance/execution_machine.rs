@@ -13,7 +13,7 @@ use gallivant_core::json::Value;
 use gallivant_core::testing::{RenamedMachine, simulated_host};
 use gallivant_core::{Code, Host};
 
-use crate::support::task::{START, Task, at, boundary_of, object, submit, word, work};
+use crate::support::memory_task::{START, Task, at, boundary_of, object, submit, word, work};
 
 const OWNED: &str = r#"{"providerJobId":"job-1","turnId":"turn-1","sessionId":"session-1"}"#;
 

@@ -19,7 +19,7 @@ use gallivant_core::execution::{
 use gallivant_core::json::Value;
 use gallivant_core::testing::{MEMORY_CAPABILITY, MemoryTransport, Mishap};
 
-use crate::support::task::{START, Task, at, is_locked, object, submit, word, work};
+use crate::support::memory_task::{START, Task, at, is_locked, object, submit, word, work};
 
 fn wait_until(is_so: impl Fn() -> bool) {
     for _ in 0..20_000 {

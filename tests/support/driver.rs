@@ -10,7 +10,7 @@ use std::time::Duration;
 use gallivant_core::json::Value;
 use gallivant_core::testing::MEMORY_CAPABILITY;
 
-use super::task::START;
+use super::memory_task::START;
 
 pub(crate) struct Driver {
     child: Child,
@@ -41,7 +41,7 @@ impl Driver {
         self.hear()
     }
 
-    /// Submits an operation, as `support::task::work` has it.
+    /// Submits an operation, as `support::memory_task::work` has it.
     pub(crate) fn submit(&self, id: u64, operation: &str) {
         self.call(
             id,

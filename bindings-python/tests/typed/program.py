@@ -165,6 +165,9 @@ def failing(directory: str) -> tuple[str, str | None, int | None]:
         gallivant.claim(directory, agent="a", harness="h", token="t", host=testing.TestHost(wall_ms=5))
     except gallivant.HarnessStateBusyError as busy:
         return busy.code, busy.reason, busy.os_error
+    except gallivant.ExecutionUnresolvedError as unresolved:
+        assert_type(unresolved.run_id, "str | None")
+        return unresolved.remedy, unresolved.operation_id, None
     except gallivant.GallivantError as error:
         return error.remedy, error.message, None
     return gallivant.__version__, None, None

@@ -59,6 +59,15 @@ impl Error {
         self
     }
 
+    /// The same error with message and remedy as `redact` gives them back: what a domain does before it hands an error to
+    /// a caller that has told it secrets.
+    #[must_use]
+    pub fn redacted(mut self, redact: impl Fn(&str) -> String) -> Self {
+        self.message = redact(&self.message);
+        self.remedy = self.remedy.map(|remedy| Cow::Owned(redact(&remedy)));
+        self
+    }
+
     /// Adds the failed system call.
     #[must_use]
     pub fn with_source(mut self, source: io::Error) -> Self {

@@ -1,10 +1,16 @@
-//! Queued stops, as far as a dispatch looks at them: a queued control counts as a fence (EX-CAN-04).
+//! Queued stops: one file each in `controls/`, written by whoever wants a stop while somebody else has the task's lock, and
+//! applied by the next pass (EX-CAN-03, EX-CAN-04, EX-CAN-22). A queued control counts as a fence.
 
 use std::io;
+use std::sync::Arc;
 
+use super::job::number;
+use super::ledger::Ledger;
+use super::ledger::file::Writer;
+use super::ledger::record::CancellationStatus;
 use super::version;
 use crate::error::{Code, Error, Result};
-use crate::json::Value;
+use crate::json::{Number, Object, Value};
 use crate::storage::Directory;
 
 /// The directory of the controls in a task's root.
@@ -12,36 +18,177 @@ pub const CONTROLS: &str = "controls";
 const VERSION: u64 = 1;
 /// A control is a line with a reason in it.
 const MAX_BYTES: u64 = 1024 * 1024;
+const QUEUED: &str = "queued";
 
-/// The id of a control that is queued and not applied yet; none where there is none. A control that makes no sense counts as
-/// queued: somebody wanted a stop.
+/// One control, as it stands.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// Its id, which is its file's name.
+    pub id: String,
+    /// What it holds; none where it makes no sense. Somebody wanted a stop all the same.
+    pub content: Option<Object>,
+}
+
+impl Control {
+    fn text(&self, key: &str) -> Option<&str> {
+        self.content.as_ref()?.get(key)?.as_str()
+    }
+
+    /// Whether it is queued, and so fences dispatch. What makes no sense counts as queued.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        self.text("status").is_none_or(|status| status == QUEUED)
+    }
+
+    /// The run that it names.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        self.text("runId")
+    }
+
+    /// Why the stop is wanted.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        self.text("reason").unwrap_or_default()
+    }
+
+    /// When it was asked for, in milliseconds since 1970.
+    #[must_use]
+    pub fn requested_at(&self) -> u64 {
+        let at = self.content.as_ref().and_then(|content| content.get("requestedAt")?.as_number());
+        at.and_then(Number::as_u64).unwrap_or(0)
+    }
+}
+
+/// Every control of a task, in the order in which they are applied: by time and id.
 ///
 /// # Errors
 /// `EXECUTION_VERSION` for a control of another package, `EXECUTION_IO`.
-pub fn queued(root: &dyn Directory) -> Result<Option<String>> {
-    let failed = |error| Error::new(Code::ExecutionIo, "the controls cannot be read").with_source(error);
+pub fn list(root: &dyn Directory) -> Result<Vec<Control>> {
     let controls = match root.open_directory(CONTROLS) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened.map_err(unreadable)?,
     };
-    let mut names = controls.names().map_err(failed)?;
-    names.sort();
-    let mut found = None;
-    for name in &names {
+    let mut found = Vec::new();
+    for name in controls.names().map_err(unreadable)? {
         let Some(id) = name.strip_suffix(".json").filter(|id| !id.starts_with('.')) else { continue };
         let mut bytes = Vec::new();
-        match controls.read_and_close(name, MAX_BYTES, &mut bytes) {
+        match controls.read_and_close(&name, MAX_BYTES, &mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            read => read.map_err(failed)?,
+            read => read.map_err(unreadable)?,
         };
         let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
-        if let Some(control) = value.as_ref().and_then(Value::as_object) {
-            version::check("control", name, control.get("version"), VERSION)?;
+        let content = match value {
+            Some(Value::Object(content)) => Some(content),
+            _ => None,
+        };
+        if let Some(content) = &content {
+            version::check("control", &name, content.get("version"), VERSION)?;
         }
-        let status = value.as_ref().and_then(|value| value.get("status")?.as_str());
-        if status.is_none_or(|status| status == "queued") && found.is_none() {
-            found = Some(id.to_owned());
+        found.push(Control { id: id.to_owned(), content });
+    }
+    found.sort_by(|a, b| (a.requested_at(), &a.id).cmp(&(b.requested_at(), &b.id)));
+    Ok(found)
+}
+
+/// The id of a control that is queued and not applied yet; none where there is none.
+///
+/// # Errors
+/// As [`list`].
+pub fn queued(root: &dyn Directory) -> Result<Option<String>> {
+    Ok(list(root)?.into_iter().find(Control::is_queued).map(|control| control.id))
+}
+
+/// Queues a stop; one with the same id that is there already stays as it is. Whoever calls this holds `publication.lock`, which
+/// keeps other requests out. The control is durable once this has returned.
+///
+/// # Errors
+/// `EXECUTION_IO`.
+pub fn queue(
+    root: &dyn Directory,
+    id: &str,
+    run_id: Option<&str>,
+    reason: &str,
+    requested_at: u64,
+    writer: &mut Writer,
+) -> Result<()> {
+    let controls = open_or_create(root)?;
+    let name = format!("{id}.json");
+    match controls.metadata(&name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Ok(_) => return Ok(()),
+        Err(error) => return Err(unreadable(error)),
+    }
+    let members = [
+        ("version", number(VERSION)),
+        ("controlId", Value::from(id)),
+        ("runId", Value::from(run_id)),
+        ("reason", Value::from(reason)),
+        ("requestedAt", number(requested_at)),
+        ("status", Value::from(QUEUED)),
+    ];
+    save(&*controls, &name, members.into_iter().collect(), writer)
+}
+
+/// Brings the receipts of applied controls up to what the ledger says of their runs (EX-CAN-22).
+///
+/// # Errors
+/// `EXECUTION_VERSION`, `EXECUTION_IO`. The ledger stands, and the next pass comes here again.
+pub fn align_receipts(root: &dyn Directory, ledger: &Ledger, writer: &mut Writer) -> Result<()> {
+    let mut directory = None;
+    for control in list(root)? {
+        let applied = ledger.executions.records().find(|run| run.controls.contains(&control.id));
+        let named = control.run_id();
+        // One that names no run of the ledger has set the fence and nothing else.
+        let stands_alone = applied.is_none() && ledger.stop_fence.is_some() && {
+            let is_known = named.is_some_and(|run_id| ledger.executions.contains(run_id));
+            !is_known && (named.is_some() || ledger.current_run_id.is_none())
+        };
+        if applied.is_none() && !stands_alone {
+            continue;
+        }
+        let stop = applied.and_then(|run| run.cancellation.as_ref()).map(|stop| stop.status);
+        let status = match stop {
+            Some(CancellationStatus::Confirmed) => "confirmed",
+            Some(CancellationStatus::Terminal) => "terminal",
+            Some(CancellationStatus::Unsupported) => "unsupported",
+            Some(CancellationStatus::Pending | CancellationStatus::Acknowledged) | None => "applied",
+        };
+        let Some(mut content) = control.content.clone() else { continue };
+        if content.get("status").and_then(Value::as_str) == Some(status) {
+            continue;
+        }
+        content.insert("status", Value::from(status));
+        if directory.is_none() {
+            directory = Some(open_or_create(root)?);
+        }
+        if let Some(directory) = &directory {
+            save(&**directory, &format!("{}.json", control.id), content, writer)?;
         }
     }
-    Ok(found)
+    Ok(())
+}
+
+fn save(controls: &dyn Directory, name: &str, content: Object, writer: &mut Writer) -> Result<()> {
+    let mut text = Value::Object(content).to_json();
+    text.push('\n');
+    writer.persist(controls, &format!("{CONTROLS}/"), name, &text)
+}
+
+fn open_or_create(root: &dyn Directory) -> Result<Arc<dyn Directory>> {
+    match root.open_directory(CONTROLS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match root.make_directory(CONTROLS) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(unreadable)?,
+            }
+            root.sync().map_err(unreadable)?;
+            root.open_directory(CONTROLS).map_err(unreadable)
+        }
+        opened => opened.map_err(unreadable),
+    }
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::new(Code::ExecutionIo, "the controls cannot be reached").with_source(error)
 }

@@ -10,8 +10,11 @@ use crate::json::{Number, Value};
 /// The most bytes that a cursor's serialised form may have (EX-CUR-02). Fixed, and not to be configured (EX-CUR-06).
 pub const EXECUTION_CURSOR_BYTES: usize = 4096;
 
-/// The most UTF-16 units of a cursor's text that a gap's name shows (EX-CUR-18).
-const SHOWN_UNITS: usize = 512;
+/// What the name of a gap begins with that shows its cursor's text (EX-CUR-18).
+const SHOWN: &str = "gap-";
+
+/// The most UTF-16 units of a text behind [`SHOWN`]: the whole name has 512 at most (EX-CUR-18, by the vector in EX-LED-15).
+const SHOWN_UNITS: usize = 512 - SHOWN.len();
 
 /// The text for a gap before any cursor (EX-CUR-17).
 const START: &str = "start";
@@ -164,11 +167,11 @@ pub fn check_json(text: &str) -> Checked {
 /// a hash's, and no other begins so.
 #[must_use]
 pub fn gap_id(next: Option<&Cursor>, recorded: Option<&Cursor>) -> String {
-    let Some(cursor) = next.or(recorded) else { return format!("gap-{START}") };
+    let Some(cursor) = next.or(recorded) else { return format!("{SHOWN}{START}") };
     let text = cursor.text();
     // No text has more units than bytes, so most need no counting.
     if text.len() <= SHOWN_UNITS || text.encode_utf16().count() <= SHOWN_UNITS {
-        return format!("gap-{text}");
+        return format!("{SHOWN}{text}");
     }
     format!("gap:{}", sha256_hex(cursor.serialised.as_bytes()))
 }

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use super::keys::canonical_hash;
+use crate::digest::sha256_hex;
 use crate::error::{Code, Error, Result};
-use crate::journal::{check_version, number};
+use crate::journal::{check_member, number};
 use crate::json::{Object, Value};
 
 const VERSION: u64 = 1;
@@ -32,7 +32,7 @@ pub struct HealthRecord {
     /// What the check has seen. Nothing is decided by it.
     pub evidence: Value,
     /// Members that this package does not know. They are kept.
-    unknown: Object,
+    pub unknown: Object,
 }
 
 /// The members of a record that this package knows.
@@ -84,7 +84,7 @@ impl HealthRecord {
     /// anything else that is no record.
     pub fn from_value(value: &Value) -> Result<Self> {
         let members = value.as_object().ok_or_else(|| malformed("it is no object"))?;
-        check_version(members, "health", "the health record")?;
+        check_member(members, "health", "the health record")?;
         let text = |name| members.get(name).and_then(Value::as_str).map(str::to_owned);
         let scope = |name| text(name).filter(|text| !text.is_empty());
         let words = |name, why| match members.get(name) {
@@ -129,12 +129,10 @@ impl HealthRecord {
     }
 
     /// The name of the file of a scope, below the root of a health store (EX-SCH-10).
-    ///
-    /// # Errors
-    /// None: a scope is two texts. The type is that of [`canonical_hash`].
-    pub fn file_name(provider: &str, account: &str) -> Result<String> {
+    #[must_use]
+    pub fn file_name(provider: &str, account: &str) -> String {
         let scope = Value::Array(vec![provider.into(), account.into()]);
-        canonical_hash(&scope).map(|hash| format!("{hash}.json"))
+        format!("{}.json", sha256_hex(scope.to_canonical().as_bytes()))
     }
 }
 
@@ -283,8 +281,8 @@ mod tests {
 
     #[test]
     fn each_scope_has_a_file_of_its_own() {
-        let name = |provider, account| HealthRecord::file_name(provider, account).expect("two texts");
-        assert_eq!(name("p", "a"), format!("{}.json", crate::digest::sha256_hex(br#"["p","a"]"#)));
+        let name = HealthRecord::file_name;
+        assert_eq!(name("p", "a"), format!("{}.json", sha256_hex(br#"["p","a"]"#)));
         assert_ne!(name("p", "a"), name("a", "p"));
         assert_ne!(name("p,", "a"), name("p", ",a"));
     }

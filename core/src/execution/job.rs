@@ -12,24 +12,39 @@ use crate::error::{Code, Error, Result};
 use crate::json::{Number, Object, Value};
 use crate::storage::Directory;
 
-/// A job record is a few KiB, and a workflow note.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// The file in a task's root that names its current local run (EX-JRN-01).
+pub const LATEST_RUN: &str = "latest-run";
+
+/// As the longest result and what the library adds.
+const MAX_BYTES: u64 = 2 * 67_108_864;
 
 /// Reads the job record of a run; none where there is none. What it holds is not judged.
 ///
 /// # Errors
 /// `EXECUTION_IO`; `EXECUTION_PROTOCOL` with the reason `shape` where it is no JSON object.
 pub fn read(run: &dyn Directory) -> Result<Option<Object>> {
+    read_object(run, JOB)
+}
+
+/// Reads a file that is one JSON object; none where there is none.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_object(run: &dyn Directory, name: &str) -> Result<Option<Object>> {
     let mut bytes = Vec::new();
-    match run.read_and_close(JOB, MAX_BYTES, &mut bytes) {
+    match run.read_and_close(name, MAX_BYTES, &mut bytes) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::new(Code::ExecutionIo, "job.json cannot be read").with_source(error)),
+        Err(error) => {
+            return Err(Error::new(Code::ExecutionIo, format!("{name} cannot be read")).with_source(error));
+        }
         Ok(_) => {}
     }
     let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
     match value {
         Some(Value::Object(object)) => Ok(Some(object)),
-        _ => Err(Error::new(Code::ExecutionProtocol, "job.json is no JSON object").with_reason("shape")),
+        _ => {
+            Err(Error::new(Code::ExecutionProtocol, format!("{name} is no JSON object")).with_reason("shape"))
+        }
     }
 }
 
@@ -38,16 +53,47 @@ pub fn read(run: &dyn Directory) -> Result<Option<Object>> {
 ///
 /// # Errors
 /// `EXECUTION_IO`. The ledger stands; the next pass writes the record again.
-pub fn align(root: &dyn Directory, ledger: &Ledger, run: &Execution, writer: &mut Writer) -> Result<()> {
+pub fn align(
+    root: &dyn Directory,
+    ledger: &Ledger,
+    run: &Execution,
+    exit: Option<&Value>,
+    writer: &mut Writer,
+) -> Result<()> {
     let directory = open_or_create(root, &run.run_id)?;
     let stands = read(&*directory).ok().flatten().unwrap_or_default();
-    let next = record(stands.clone(), ledger, run);
+    let mut next = record(stands.clone(), ledger, run);
+    if let Some(exit) = exit {
+        next.insert("exit", exit.clone());
+    }
     if next == stands {
         return Ok(());
+    }
+    if exit.is_none() && run.collected {
+        // A crash may have come before the record was written: the result says how the run ended.
+        let result = crate::journal::RESULT;
+        if let Some(exit) = read_object(&*directory, result)
+            .ok()
+            .flatten()
+            .and_then(|result| result.get("outcome")?.get("exit").cloned())
+        {
+            next.insert("exit", exit);
+        }
     }
     let mut text = Value::Object(next).to_json();
     text.push('\n');
     writer.persist(&*directory, &format!("{}/", run.run_id), JOB, &text)
+}
+
+/// Writes a job record as it is given, durably, creating the run's directory where it is missing.
+///
+/// # Errors
+/// `EXECUTION_IO`.
+pub(crate) fn write(root: &dyn Directory, run_id: &str, job: Object, writer: &mut Writer) -> Result<()> {
+    let directory = open_or_create(root, run_id)?;
+    let mut text = Value::Object(job).to_json();
+    text.push('\n');
+    writer.persist(&*directory, &format!("{run_id}/"), JOB, &text)
 }
 
 fn record(mut job: Object, ledger: &Ledger, run: &Execution) -> Object {

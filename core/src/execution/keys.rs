@@ -17,8 +17,8 @@ const RUN_ID_DIGITS: usize = 32;
 /// The largest integer that every language reads alike: 2^53 - 1 (EX-LED-73).
 const LARGEST_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Integers with no more digits than this, sign left out, are below [`LARGEST_INTEGER`].
-const SAFE_DIGITS: usize = 15;
+/// A number of at most so many bytes and without an exponent is below [`LARGEST_INTEGER`].
+const SMALL_BYTES: usize = 15;
 
 /// Whether a run or an operation may be called so: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}` (EX-BND-32). An id is a safe name of
 /// a directory.
@@ -198,10 +198,8 @@ fn has_too_large(value: &Value) -> bool {
 /// an integer, and so is what is beyond all doubles.
 fn is_too_large(number: &Number) -> bool {
     let text = number.as_str();
-    if text.len() <= SAFE_DIGITS && number.is_integer() {
-        return false;
-    }
-    number.as_f64().abs() > LARGEST_INTEGER
+    let is_small = text.len() <= SMALL_BYTES && !text.bytes().any(|byte| byte | 0x20 == b'e');
+    !is_small && number.as_f64().abs() > LARGEST_INTEGER
 }
 
 #[cfg(test)]

@@ -10,12 +10,14 @@
 //!
 //! - [`ledger`]: `execution.json`, its records, its lock; [`job`]: the record beside a run; [`controls`]: queued stops;
 //! - [`transition`]: what a ledger becomes, as pure functions;
+//! - [`existing`]: the boundary of a root as its files have it;
 //! - [`version`]: which versions of the files are supported.
 //!
 //! The rules, as pure functions that reach neither disk nor clock:
 //!
 //! - [`capability`]: what a provider can do, the one registry of that, and what is refused before anything is saved;
 //! - [`contract`]: what a transport is asked and what its replies may be, judged as texts and without a call;
+//! - [`observation`]: what a provider says of a job, and [`result`](mod@result): what it made, judged before use;
 //! - [`states`]: what is known of a run at its provider;
 //! - [`limits`]: what may be set, and what it is when nothing is set;
 //! - [`money`]: amounts of nano-dollars; [`cost`]: what is charged, and what may be dispatched for it;
@@ -24,6 +26,7 @@
 //! - [`backoff`]: how long to wait after failures;
 //! - [`health`]: whether an account of a provider may be dispatched to;
 //! - [`initial_dispatch`]: the marker of a start that may not have been dispatched yet;
+//! - [`outcome`]: what a settled run has come to; [`preparation`]: how an intake turn stands, and whether it came in time;
 //! - [`faults`]: the points at which a test fails.
 
 pub mod backoff;
@@ -33,6 +36,7 @@ pub mod contract;
 pub mod controls;
 pub mod cost;
 pub mod cursor;
+pub mod existing;
 pub mod faults;
 pub mod health;
 pub mod initial_dispatch;
@@ -42,7 +46,11 @@ pub mod ledger;
 pub mod limits;
 pub mod machine;
 pub mod money;
+pub mod observation;
 pub mod options;
+pub mod outcome;
+pub mod preparation;
+pub mod result;
 pub mod states;
 pub mod transition;
 pub mod transport;
@@ -51,10 +59,13 @@ mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
 pub use boundary::{Boundary, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
-pub use capability::{Adapter, Capability, Choice, ExecutionRegistry};
-pub use contract::{Acknowledgement, Method, TransportError};
+pub use capability::{Adapter, Capability, Choice, ExecutionRegistry, Runtime, assert_execution_dependency};
+pub use contract::{
+    Acknowledgement, Method, TransportError, collection_validation_error, dispatch_not_sent_error,
+};
 pub use cost::HardCap;
-pub use cursor::{Checked, Cursor, InvalidCursor};
+pub use cursor::{Checked, Cursor, EXECUTION_CURSOR_BYTES, InvalidCursor};
+pub use existing::execution_runner;
 pub use faults::{FaultAnswer, Faults, NoFaults};
 pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord};
 pub use initial_dispatch::{InitialDispatch, unsubmitted_initial_dispatch};
@@ -64,8 +75,11 @@ pub use ledger::lock::AbortToken;
 pub use limits::{EXECUTION_LIMITS, Limit, Limits};
 pub use machine::{Call, Machine, Port, Reply, Step};
 pub use money::{Nanos, Remaining, Round};
+pub use observation::Observation;
 pub use options::{Capabilities, ExecutionOptions};
+pub use preparation::{Judgement, NextAction, Standing};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};
 #[cfg(feature = "async")]
 pub use transport::{AsyncTransport, ReplyFuture, drive_async};
 pub use transport::{Transport, TransportCall, check_transport, drive};
+pub use version::check_version;

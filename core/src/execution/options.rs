@@ -19,7 +19,7 @@ use crate::redaction::Secrets;
 #[derive(Clone, Debug)]
 pub enum Capabilities {
     /// A record as it stands.
-    Record(Capability),
+    Record(Box<Capability>),
     /// A record of a registry, which has to be the task's own (EX-CAP-25).
     Registered {
         /// The record.
@@ -103,7 +103,7 @@ impl ExecutionOptions {
             task_id: text(options, "taskId")?,
             provider: text(options, "provider")?,
             account: text(options, "account")?,
-            capabilities: Capabilities::Record(capability),
+            capabilities: Capabilities::Record(Box::new(capability)),
             adapter,
             budget,
             limits: Limits::with_overrides(limits)?,
@@ -129,7 +129,7 @@ impl ExecutionOptions {
             }
         }
         let capability = match &self.capabilities {
-            Capabilities::Record(record) => record.clone(),
+            Capabilities::Record(record) => (**record).clone(),
             Capabilities::Registered { record, registry } => {
                 registry.assert_owns(record)?;
                 (*record.capability()).clone()

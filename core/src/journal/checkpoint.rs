@@ -6,6 +6,7 @@ use super::error::{Refusal, io_error};
 use super::event::{Key, Provenance};
 use super::record::parse_key;
 use super::scan::Position;
+use super::version::{VERSION, shown};
 use crate::digest::hex;
 use crate::error::{Error, Result};
 use crate::host::Host;
@@ -16,8 +17,6 @@ use crate::storage::{
 
 /// The checkpoint's name.
 pub const CHECKPOINT: &str = "journal.json";
-/// The version that this package writes and reads.
-pub(super) const VERSION: u64 = 1;
 const STAGED: &str = ".journal.json.tmp-";
 /// The highest offset that a file can have (off_t), and the highest number that a record gets: nothing overflows.
 pub(super) const MAX_NUMBER: u64 = i64::MAX.unsigned_abs();
@@ -116,17 +115,6 @@ impl Checkpoint {
         }
         out.push_str("}\n");
         out
-    }
-}
-
-/// A version as a message shows it: short, and nothing of what else may stand there.
-pub(super) fn shown(version: &Value) -> String {
-    match version {
-        Value::Number(number) => number.as_str().chars().take(32).collect(),
-        Value::Null => "null".to_owned(),
-        Value::Bool(_) => "a boolean".to_owned(),
-        Value::String(_) => "a string".to_owned(),
-        Value::Array(_) | Value::Object(_) => "a structure".to_owned(),
     }
 }
 

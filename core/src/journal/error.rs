@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::checkpoint::VERSION;
+use super::version::{VERSION, unsupported};
 use crate::error::{Code, Error};
 
 /// Why a journal is not touched (EX-JRN-20, EX-JRN-21, EX-JRN-23).
@@ -40,26 +40,12 @@ impl From<Refusal> for Error {
             Refusal::CheckpointInvalid(why) => {
                 ("checkpoint-invalid", format!("journal.json makes no sense: {why}"))
             }
-            Refusal::Version(found) => return unsupported(found.as_deref()),
+            Refusal::Version(found) => {
+                return unsupported("journal", "journal.json", found.as_deref(), VERSION);
+            }
         };
         Error::new(Code::ExecutionJournal, message).with_reason(reason)
     }
-}
-
-/// EX-UPG-06, EX-UPG-07.
-fn unsupported(found: Option<&str>) -> Error {
-    unsupported_file("journal", "journal.json", found, VERSION)
-}
-
-/// A file whose version this package does not support; `kind` is the word of EX-UPG-06, `found` as a message may show it.
-pub(super) fn unsupported_file(kind: &'static str, file: &str, found: Option<&str>, supported: u64) -> Error {
-    let found = found.unwrap_or("none");
-    let message = format!("{file} has an unsupported version, found=`{found}` supported=`{supported}`");
-    let remedy = format!(
-        "install the package that reads {kind} version {found} (this one reads {supported}), or restore the matching \
-         backup; a new dispatch is not a migration"
-    );
-    Error::new(Code::ExecutionVersion, message).with_reason(kind).with_remedy(remedy)
 }
 
 /// The queue of local output, or the state of a run's output, cannot be believed (EX-JRN-34, EX-JRN-51).

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::error::io_error;
+use super::version::{self, LOG_META_VERSION as VERSION};
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
 use crate::storage::Directory;
@@ -13,8 +14,6 @@ pub const PROJECTED: &str = "job.log";
 pub const INDEX: &str = "job.idx";
 /// How far both are acknowledged.
 pub const LOG_META: &str = "log-meta.json";
-/// The version that this package writes and reads.
-const VERSION: u64 = 2;
 /// Bytes of one entry of the index.
 pub(super) const ENTRY: u64 = 8;
 const MAX_BYTES: u64 = 64 * 1024;
@@ -61,10 +60,7 @@ impl Meta {
         let value = std::str::from_utf8(bytes).ok().and_then(|text| Value::parse(text).ok());
         let members =
             value.as_ref().and_then(Value::as_object).ok_or_else(|| invalid("it is no JSON object"))?;
-        match members.get("version") {
-            Some(Value::Number(number)) if number.as_str() == "2" => {}
-            found => return Err(unsupported(found)),
-        }
+        version::check("log-meta", LOG_META, members.get("version"), VERSION)?;
         let number = |object: &Object, key: &str| {
             object
                 .get(key)
@@ -138,21 +134,6 @@ pub(super) fn entries(bytes: &[u8]) -> Vec<u64> {
 fn invalid(why: &str) -> Error {
     Error::new(Code::ExecutionJournal, format!("log-meta.json makes no sense: {why}"))
         .with_reason("checkpoint-invalid")
-}
-
-/// EX-UPG-06, EX-UPG-07.
-fn unsupported(found: Option<&Value>) -> Error {
-    let found = match found {
-        Some(Value::Number(number)) => number.as_str().chars().take(32).collect(),
-        Some(_) => "no number".to_owned(),
-        None => "none".to_owned(),
-    };
-    let message = format!("log-meta.json has an unsupported version, found=`{found}` supported=`{VERSION}`");
-    let remedy = format!(
-        "install the package that reads log-meta version {found} (this one reads {VERSION}), or restore the matching \
-         backup; a new dispatch is not a migration"
-    );
-    Error::new(Code::ExecutionVersion, message).with_reason("log-meta").with_remedy(remedy)
 }
 
 #[cfg(test)]

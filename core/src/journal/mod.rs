@@ -22,6 +22,7 @@
 //! - [`OutputPage`], `output_state`: a page of a local run's raw output, and how far it is taken in, as pure functions;
 //! - [`LocalOutput`], [`OutputQueue`]: the pages of one run, and the runs that are waiting;
 //! - `retention`: how long the raw output lives;
+//! - [`check_version`]: which versions of the files are supported;
 //! - [`result_view`], [`private_result`]: the collected result, and what of it is shown.
 
 mod append;
@@ -48,6 +49,7 @@ mod retention;
 mod scan;
 mod sse;
 mod tail;
+mod version;
 mod writer;
 
 pub use append::{Append, AppendPoint, Appended};
@@ -63,7 +65,7 @@ pub use local_output::{LocalOutput, LocalRun, Next, Served};
 pub use output_page::{MAX_PAGE_BYTES, MAX_PAGE_RECORDS, OutputPage};
 pub use output_queue::{OUTPUT_QUEUE, OutputQueue, Pass, Source};
 pub use output_state::LOCAL_OUTPUT;
-pub(crate) use output_state::{check_version, number};
+pub(crate) use output_state::{check_member, number};
 pub use projection::{Projected, Projection};
 pub use record::MAX_RECORD_BYTES;
 pub use replay::{Frame, HEARTBEAT, MAX_PENDING_BYTES, Replay, ReplayWaker};
@@ -72,4 +74,6 @@ pub use retention::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS, retention_can
 pub use scan::Position;
 pub use sse::server_sent_event;
 pub use tail::{LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, Row, RowContent, Window};
+pub(crate) use version::check as check_file_version;
+pub use version::{FILE_KINDS, REGISTRY, check_version};
 pub use writer::{Journal, LOG, Recovered};

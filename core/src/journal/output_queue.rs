@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::error::{input, io_error, queue_error};
 use super::event::Owner;
 use super::local_output::{LocalOutput, LocalRun, Served, is_drained, persist, read_state};
-use super::output_state::check_version;
+use super::output_state::check_member;
 use super::retention::has_private_files;
 use super::writer::{Journal, opening};
 use crate::error::{Code, Error, Result};
@@ -232,7 +232,7 @@ impl Queue {
         let value = std::str::from_utf8(bytes).ok().and_then(|text| Value::parse(text).ok());
         let members =
             value.as_ref().and_then(Value::as_object).ok_or_else(|| invalid("it is no JSON object"))?;
-        check_version(members, "queue", OUTPUT_QUEUE)?;
+        check_member(members, "queue", OUTPUT_QUEUE)?;
         let listed =
             members.get("runs").and_then(Value::as_array).ok_or_else(|| invalid("runs is no list"))?;
         let mut runs: Vec<String> = Vec::with_capacity(listed.len());

@@ -3,17 +3,16 @@
 //! A page stands here, redacted, before its events are appended. So a crash in between repeats the very same page, and
 //! the keys of its events remove what is there already, even where the raw bytes are gone by then.
 
-use super::checkpoint::{MAX_NUMBER, shown};
-use super::error::{queue_error, unsupported_file};
+use super::checkpoint::MAX_NUMBER;
+use super::error::queue_error;
 use super::event::{Content, Event, GapReason, Provenance};
 use super::output_page::{MAX_PAGE_BYTES, MAX_PAGE_RECORDS, OUTPUT, OutputPage, byte_id};
+use super::version::{self, VERSION};
 use crate::error::Result;
 use crate::json::{Object, Value, canonical};
 
 /// The state's name in a run's directory.
 pub const LOCAL_OUTPUT: &str = "local-output.json";
-/// The version that this package writes and reads.
-const VERSION: u64 = 1;
 
 /// How far the raw output of a run is taken in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl OutputState {
         let value = std::str::from_utf8(bytes).ok().and_then(|text| Value::parse(text).ok());
         let members =
             value.as_ref().and_then(Value::as_object).ok_or_else(|| invalid("it is no JSON object"))?;
-        check_version(members, "local-output", LOCAL_OUTPUT)?;
+        check_member(members, "local-output", LOCAL_OUTPUT)?;
         let cursor = number(members, "cursor").ok_or_else(|| invalid("cursor is no integer from 0"))?;
         let flag = |name: &'static str| members.get(name).and_then(Value::as_bool);
         let pending = flag("pending").ok_or_else(|| invalid("pending is no boolean"))?;
@@ -135,11 +134,8 @@ impl OutputState {
 ///
 /// # Errors
 /// `EXECUTION_VERSION`.
-pub(crate) fn check_version(members: &Object, kind: &'static str, file: &str) -> Result<()> {
-    match members.get("version") {
-        Some(Value::Number(number)) if number.as_str() == "1" => Ok(()),
-        found => Err(unsupported_file(kind, file, found.map(shown).as_deref(), VERSION)),
-    }
+pub(crate) fn check_member(members: &Object, kind: &'static str, file: &str) -> Result<()> {
+    version::check(kind, file, members.get("version"), VERSION)
 }
 
 /// A member that is an integer from 0.

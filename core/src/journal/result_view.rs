@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use super::error::io_error;
-use super::output_state::check_version;
+use super::output_state::check_member;
 use super::retention::Redactions;
 use super::writer::opening;
 use crate::error::{Code, Error, Result};
@@ -160,10 +160,10 @@ fn open(directory: &Path, host: &Host) -> Result<std::sync::Arc<dyn Directory>> 
 
 fn view(run: &dyn Directory, redactor: &Redactor, standing: &Standing) -> Result<Option<Value>> {
     let Some(result) = read(run, RESULT)? else { return Ok(None) };
-    check_version(&result, "result", RESULT)?;
+    check_member(&result, "result", RESULT)?;
     let application = read(run, APPLICATION)?;
     if let Some(application) = &application {
-        check_version(application, "application", APPLICATION)?;
+        check_member(application, "application", APPLICATION)?;
     }
     let said = result.get("outcome");
     let cost = said.and_then(|outcome| outcome.get("cost")).and_then(Value::as_number);

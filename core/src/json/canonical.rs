@@ -7,11 +7,13 @@
 //! The escapes are those of EX-CUR-03: `"`, `\` and U+0000 to U+001F, the five short ones as such, the others as
 //! `\u00xx` in lower case; everything else stands as it is.
 
+use std::cmp::Ordering;
+
 use super::value::{Number, Value};
 
 /// Appends the canonical form of a value.
 pub fn write(value: &Value, out: &mut String) {
-    write_value(value, true, out);
+    write_value(value, Some(&mut Vec::new()), out);
 }
 
 /// Appends a string with its quotes and the escapes of EX-CUR-03.
@@ -25,7 +27,7 @@ pub fn write_string(text: &str, out: &mut String) {
 /// Appends what stands between the quotes of a string.
 pub fn write_escaped(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(plain) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
+    while let Some(plain) = first_escaped(rest.as_bytes()) {
         out.push_str(&rest[..plain]);
         match rest.as_bytes()[plain] {
             b'"' => out.push_str("\\\""),
@@ -47,12 +49,39 @@ pub fn write_escaped(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
+/// Which bytes of a string need an escape.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut control = 0;
+    while control <= 0x1f {
+        escaped[control] = true;
+        control += 1;
+    }
+    escaped[b'"' as usize] = true;
+    escaped[b'\\' as usize] = true;
+    escaped
+};
+
+/// Where the first byte stands that needs an escape. Most texts have none, so whole blocks are judged at once.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    const BLOCK: usize = 16;
+    // Comparisons and not the table, so that a block is a few instructions.
+    let is_escaped = |byte: &u8| (*byte == b'"') | (*byte == b'\\') | (*byte <= 0x1f);
+    let blocks = bytes.chunks_exact(BLOCK);
+    let plain = blocks.take_while(|block| !block.iter().fold(false, |any, byte| any | is_escaped(byte)));
+    let from = plain.count() * BLOCK;
+    bytes[from..].iter().position(|byte| ESCAPED[usize::from(*byte)]).map(|at| from + at)
+}
+
 /// Appends the canonical form of a number.
 pub fn write_number(number: &Number, out: &mut String) {
     let text = number.as_str();
     if number.is_integer() {
         // The one integer that has two texts.
         return out.push_str(if text == "-0" { "0" } else { text });
+    }
+    if is_shortest(text) {
+        return out.push_str(text);
     }
     let double = number.as_f64();
     if double.is_finite() {
@@ -62,16 +91,33 @@ pub fn write_number(number: &Number, out: &mut String) {
     }
 }
 
-/// Appends a value as it stands: members in their order, numbers with their text.
-pub(super) fn write_kept(value: &Value, out: &mut String) {
-    write_value(value, false, out);
+/// Whether the text of a number that is no integer is plainly its own canonical form. Two decimals of at most 15 digits
+/// are two doubles, so none of them has a shorter form; below 1e-6 the form has an exponent.
+fn is_shortest(text: &str) -> bool {
+    const EXACT_DIGITS: usize = 15;
+    let magnitude = text.strip_prefix('-').unwrap_or(text);
+    let Some((whole, fraction)) = magnitude.split_once('.') else { return false };
+    let is_large_enough = whole != "0" || fraction.bytes().take(6).any(|digit| digit != b'0');
+    whole.len() + fraction.len() <= EXACT_DIGITS
+        && fraction.bytes().all(|digit| digit.is_ascii_digit())
+        && !fraction.ends_with('0')
+        && is_large_enough
 }
 
-fn write_value(value: &Value, canonical: bool, out: &mut String) {
+/// Appends a value as it stands: members in their order, numbers with their text.
+pub(super) fn write_kept(value: &Value, out: &mut String) {
+    write_value(value, None, out);
+}
+
+type Member<'v> = (&'v str, &'v Value);
+
+/// With an order that is empty, in canonical form; without one, as it stands. Members are ordered behind those of the
+/// objects around theirs, so a value costs one allocation, whatever its depth.
+fn write_value<'v>(value: &'v Value, mut order: Option<&mut Vec<Member<'v>>>, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(number) if canonical => write_number(number, out),
+        Value::Number(number) if order.is_some() => write_number(number, out),
         Value::Number(number) => out.push_str(number.as_str()),
         Value::String(text) => write_string(text, out),
         Value::Array(elements) => {
@@ -80,32 +126,52 @@ fn write_value(value: &Value, canonical: bool, out: &mut String) {
                 if at > 0 {
                     out.push(',');
                 }
-                write_value(element, canonical, out);
+                write_value(element, order.as_deref_mut(), out);
             }
             out.push(']');
         }
         Value::Object(object) => {
-            let mut members: Vec<_> = object.iter().collect();
-            if canonical {
-                members.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
-            }
             out.push('{');
-            for (at, (key, value)) in members.into_iter().enumerate() {
-                if at > 0 {
+            let mut is_first = true;
+            let mut write_member = |(key, value): Member<'v>, order: Option<&mut Vec<Member<'v>>>| {
+                if !is_first {
                     out.push(',');
                 }
+                is_first = false;
                 write_string(key, out);
                 out.push(':');
-                write_value(value, canonical, out);
+                write_value(value, order, out);
+            };
+            match order {
+                None => object.iter().for_each(|member| write_member(member, None)),
+                Some(order) => {
+                    let from = order.len();
+                    order.extend(object.iter());
+                    // No key is there twice.
+                    order[from..].sort_unstable_by(|(one, _), (other, _)| by_units(one, other));
+                    for at in from..order.len() {
+                        write_member(order[at], Some(order));
+                    }
+                    order.truncate(from);
+                }
             }
             out.push('}');
         }
     }
 }
 
+/// The order of UTF-16 units, told by the first byte that differs. UTF-8 has the same order but for one thing: U+E000 to
+/// U+FFFF, which begin with 0xee or 0xef, lie above the pairs, which begin with 0xf0 or more.
+fn by_units(one: &str, other: &str) -> Ordering {
+    let rank = |byte: u8| if matches!(byte, 0xee | 0xef) { byte + 0x10 } else { byte };
+    let differing = one.bytes().zip(other.bytes()).find(|(one, other)| one != other);
+    differing.map_or_else(|| one.len().cmp(&other.len()), |(one, other)| rank(one).cmp(&rank(other)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::SeededRandom;
 
     fn canonical(text: &str) -> String {
         Value::parse(text).expect("JSON").to_canonical()
@@ -117,6 +183,78 @@ mod tests {
         let text = "{\"\u{20ac}\":1,\"\\r\":2,\"\u{fb33}\":3,\"1\":{\"b\":0,\"a\":0},\"\u{1f600}\":5,\"\u{80}\":6,\"\u{f6}\":7}";
         let wanted = "{\"\\r\":2,\"1\":{\"a\":0,\"b\":0},\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}";
         assert_eq!(canonical(text), wanted);
+    }
+
+    #[test]
+    fn keys_sort_as_their_utf16_units_do_whatever_they_begin_with() {
+        let dice = SeededRandom::new(4);
+        let pieces = [
+            "",
+            "a",
+            "b",
+            "\u{7f}",
+            "\u{80}",
+            "\u{7ff}",
+            "\u{800}",
+            "\u{d7ff}",
+            "\u{e000}",
+            "\u{ffff}",
+            "\u{10000}",
+            "\u{10ffff}",
+        ];
+        let key = || -> String { (0..3).map(|_| pieces[dice.below(pieces.len() as u64) as usize]).collect() };
+        for _ in 0..20_000 {
+            let (one, other) = (key(), key());
+            assert_eq!(
+                by_units(&one, &other),
+                one.encode_utf16().cmp(other.encode_utf16()),
+                "{one:?} {other:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn escapes_are_found_wherever_they_stand() {
+        for length in 0..70 {
+            for at in 0..length {
+                for escaped in ["\"", "\\", "\u{0}", "\u{1f}"] {
+                    let text = format!("{}{escaped}{}", "a".repeat(at), "\u{20}".repeat(length - at - 1));
+                    assert_eq!(first_escaped(text.as_bytes()), Some(at), "{text:?}");
+                }
+            }
+            assert_eq!(first_escaped("\u{e4}~".repeat(length).as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_taken_as_it_stands_is_what_its_double_is_written_as() {
+        let dice = SeededRandom::new(5);
+        let digits = |count: u64| -> String {
+            (0..count).map(|_| char::from(b'0' + (dice.below(10) * dice.below(2)) as u8)).collect()
+        };
+        let mut taken = 0;
+        for _ in 0..200_000 {
+            let whole = digits(1 + dice.below(8));
+            let whole = whole.trim_start_matches('0');
+            let sign = if dice.below(2) == 0 { "" } else { "-" };
+            let text = format!(
+                "{sign}{}.{}",
+                if whole.is_empty() { "0" } else { whole },
+                digits(1 + dice.below(12))
+            );
+            if is_shortest(&text) {
+                taken += 1;
+                let double: f64 = text.parse().expect("a number");
+                assert_eq!(ryu_js::Buffer::new().format_finite(double), text);
+            }
+        }
+        assert!(taken > 20_000, "{taken}");
+        for text in
+            ["1", "1.0", "1e3", "1.5e3", "0.0000001", "-0.0", "0.1234567890123456", "1234567.123456789"]
+        {
+            assert!(!is_shortest(text), "{text}");
+        }
+        assert!(is_shortest("0.000001") && is_shortest("123456.123456789"));
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl Number {
     /// Whether it is written without fraction and exponent.
     #[must_use]
     pub fn is_integer(&self) -> bool {
-        !self.0.contains(['.', 'e', 'E'])
+        !self.0.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
     }
 
     /// Whether it is a finite number: an integer always is, and anything else if a double can hold it.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::input::DispatchInput;
+use super::local::{self, Started};
 use super::task::Task;
 use super::{Inner, no_method};
 use crate::error::{Code, Error, Result};
@@ -40,17 +41,21 @@ pub(super) async fn dispatch(
     let run_id = intent.run_id.clone();
     let before = task.ledger.clone();
     let session = intent.session_id.clone();
-    let method = if action == Action::Submit { Method::Submit } else { Method::Continue };
-    if !inner.options.has(method) {
-        return Err(no_method(method.word()));
+    let is_local = inner.options.is_local();
+    if is_local && input.spec.is_null() {
+        return Err(super::input::missing("spec"));
     }
+    if !is_local {
+        check_method(&inner, action)?;
+    }
+    let method = method_of(action);
     let sent = Sent {
         run_id: &intent.run_id,
         session_id: intent.session_id.as_deref(),
         previous_run_id: before.current_run_id.as_deref(),
         reservation: intent.reservation,
     };
-    let call = call_input(&inner, &before, &input, &sent)?;
+    let call = if is_local { Object::new() } else { call_input(&inner, &before, &input, &sent)? };
     hold_predecessor(&task)?;
     task.sweep();
     let next = transition::intent(&before, intent, task.now())?;
@@ -61,10 +66,37 @@ pub(super) async fn dispatch(
         // Where it cannot be known whether there is a stop, nothing is sent either.
         return Err(refuse(&mut task, &before, &input.operation_id, stop.code().name(), stop));
     }
+    if is_local {
+        return start(&mut task, &line, &before, &input, &run_id).await;
+    }
     let limit = method.reply_limit(inner.options.limits.result_bytes);
     let end = line.transport(method, call, limit).await;
     task.point("dispatch.reply")?;
     settle(&mut task, &before, &input.operation_id, session.as_deref(), method, end)
+}
+
+/// Starts the process of a local run. Its job record names run and operation before that (EX-LOC-03), so that what was started
+/// is recognised; where it cannot be written, nothing is started.
+async fn start(
+    task: &mut Task,
+    line: &Line,
+    before: &Ledger,
+    input: &DispatchInput,
+    run_id: &str,
+) -> Result<Value> {
+    let operation_id = input.operation_id.as_str();
+    let names_it = task
+        .read_job(run_id)?
+        .is_some_and(|job| job.get("operationId").and_then(Value::as_str) == Some(operation_id));
+    if !names_it {
+        let error = Error::new(Code::ExecutionIo, "job.json cannot be saved");
+        return Err(refuse(task, before, operation_id, error.code().name(), error));
+    }
+    match local::start(task, line, operation_id, run_id, &input.spec).await? {
+        Started::Running(outcome) => Ok(outcome),
+        Started::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
+        Started::Lost(reason) => Err(lost(task, operation_id, &Lost { reason, retry_after_ms: None })?),
+    }
 }
 
 /// A known operation: what is saved of it, or why it is not dispatched again (EX-LED-22, EX-LED-23, EX-LED-65).
@@ -110,6 +142,9 @@ fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
     }
     check_active(task, input)?;
     inner.capability.check(&choice(input))?;
+    if !inner.options.is_local() {
+        check_method(inner, input.action)?;
+    }
     let preparation = super::prepare::check_receipt(task, input)?;
     let session_id = session(task, input)?;
     OutputQueue::open(&inner.options.root, &inner.host)?.check()?;
@@ -140,23 +175,36 @@ fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
 /// Refuses while a run is live: but for an answer to the run that waits for it (EX-LED-50).
 fn check_active(task: &Task, input: &DispatchInput) -> Result<()> {
     let waits = |run: &Execution| run.state == ProviderState::WaitingForInput && run.turn_id.is_some();
-    match (task.live_run(), &input.response) {
-        (Some(run), Some(_)) if waits(run) => Ok(()),
-        (Some(run), _) => Err(Error::new(
-            Code::ExecutionActive,
-            format!("the current run is live, run=`{}` state=`{}`", run.run_id, run.state.word()),
-        )
-        .with_run_id(&run.run_id)),
-        (None, Some(_)) => Err(Error::new(Code::ExecutionConflict, "no run waits for an answer")),
-        (None, None) => match task.run_from_before()? {
-            Some((run_id, job)) if job.get("endedAt").is_none_or(Value::is_null) => Err(Error::new(
-                Code::ExecutionActive,
-                format!("a run from before the ledger is live, run=`{run_id}`"),
-            )
-            .with_run_id(run_id)),
+    let active =
+        |run_id: &str, message: String| Err(Error::new(Code::ExecutionActive, message).with_run_id(run_id));
+    match (task.ledger.current(), &input.response) {
+        (Some(run), Some(_)) if !run.is_settled() && waits(run) => Ok(()),
+        (Some(run), _) if !run.is_settled() => {
+            let (run_id, state) = (&run.run_id, run.state.word());
+            active(run_id, format!("the current run is live, run=`{run_id}` state=`{state}`"))
+        }
+        (Some(_), Some(_)) => Err(Error::new(Code::ExecutionConflict, "no run waits for an answer")),
+        (Some(_), None) => Ok(()),
+        // Without any run it is the session that is missing.
+        (None, _) => match task.run_from_before()? {
+            Some((run_id, job)) if job.get("endedAt").is_none_or(Value::is_null) => {
+                active(&run_id, format!("a run from before the ledger is live, run=`{run_id}`"))
+            }
             _ => Ok(()),
         },
     }
+}
+
+fn method_of(action: Action) -> Method {
+    match action {
+        Action::Submit => Method::Submit,
+        Action::Continue => Method::Continue,
+    }
+}
+
+fn check_method(inner: &Inner, action: Action) -> Result<()> {
+    let method = method_of(action);
+    if inner.options.has(method) { Ok(()) } else { Err(no_method(method.word())) }
 }
 
 fn choice(input: &DispatchInput) -> Choice {
@@ -311,23 +359,32 @@ fn settle(
     method: Method,
     end: CallEnd,
 ) -> Result<Value> {
-    let lost = match judge(&task.ledger, operation_id, session, method, end) {
+    match judge(&task.ledger, operation_id, session, method, end) {
         Judged::Owned(acknowledgement) => {
             let progress_ms = task.inner.options.limits.progress_ms;
-            return adopt(task, operation_id, &acknowledgement, progress_ms);
+            adopt(task, operation_id, &acknowledgement, progress_ms)
         }
-        Judged::NotSent(error) => {
-            let code = error.code.as_deref().unwrap_or(error.kind.word()).to_owned();
-            let code = task.inner.redactor.text(&code).into_owned();
-            let message =
-                format!("the dispatch was refused before anything was sent, operation=`{operation_id}`");
-            let refusal = Error::new(Code::ExecutionDispatchRefused, message)
-                .with_reason("dispatch-refused")
-                .with_operation_id(operation_id);
-            return Err(refuse(task, before, operation_id, &code, refusal));
-        }
-        Judged::Lost(lost) => lost,
-    };
+        Judged::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
+        Judged::Lost(told) => Err(lost(task, operation_id, &told)?),
+    }
+}
+
+/// A proven refusal: the dispatch is taken back, and the refusal is noted under the transport's own word (EX-LED-36).
+fn not_sent(task: &mut Task, before: &Ledger, operation_id: &str, error: &TransportError) -> Error {
+    let code = error.code.as_deref().unwrap_or(error.kind.word()).to_owned();
+    let code = task.inner.redactor.text(&code).into_owned();
+    let message = format!("the dispatch was refused before anything was sent, operation=`{operation_id}`");
+    let refusal = Error::new(Code::ExecutionDispatchRefused, message)
+        .with_reason("dispatch-refused")
+        .with_operation_id(operation_id);
+    refuse(task, before, operation_id, &code, refusal)
+}
+
+/// What came of the call is not known: that is saved, and told (EX-LED-33).
+///
+/// # Errors
+/// What could not be saved.
+fn lost(task: &mut Task, operation_id: &str, lost: &Lost) -> Result<Error> {
     let delay = task.inner.delay_ms(1, lost.retry_after_ms);
     let next = transition::unknown(&task.ledger, operation_id, lost.reason, task.now(), delay)?;
     task.persist(next)?;
@@ -335,7 +392,7 @@ fn settle(
         return Err(transition::unknown_operation(operation_id));
     };
     task.align(&operation.run_id);
-    Err(acceptance_unknown(operation, lost.reason))
+    Ok(acceptance_unknown(operation, lost.reason))
 }
 
 /// Adopts an acknowledgement and gives the outcome of a dispatch.

@@ -26,6 +26,8 @@ pub(super) struct DispatchInput {
     pub(super) preparation: Value,
     pub(super) grant: Value,
     pub(super) native: Value,
+    /// How a local run is started.
+    pub(super) spec: Value,
     pub(super) workflow: Value,
     pub(super) successor_of: Value,
     pub(super) response: Option<ResponseInput>,
@@ -70,6 +72,11 @@ impl DispatchInput {
         if kind == RunKind::Implementation && !preparation.is_null() {
             return Err(wrong("preparation belongs to intake"));
         }
+        let (grant, native) = (object_or_null(input, "grant")?, object_or_null(input, "native")?);
+        // What is hashed has to be hashed alike by every language (EX-LED-73).
+        for hashed in [response.as_ref().map_or(&Value::Null, |response| &response.whole), &grant, &native] {
+            keys::canonical_hash(hashed)?;
+        }
         Ok(DispatchInput {
             action,
             run_id: id(input, "runId")?,
@@ -85,8 +92,9 @@ impl DispatchInput {
             hard_cap_required,
             hard_cap_usd,
             preparation,
-            grant: object_or_null(input, "grant")?,
-            native: object_or_null(input, "native")?,
+            grant,
+            native,
+            spec: object_or_null(input, "spec")?,
             workflow: value(input, "workflow"),
             successor_of: optional_text(input, "successorOf")?,
             response,

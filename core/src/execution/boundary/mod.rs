@@ -4,33 +4,44 @@
 //! - `input`: what a dispatch is given; `task`: a task under its lock;
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`: receipts;
 //! - `operator`: adopt and settle as absent;
-//! - `projection`: what may be read without a lock.
+//! - `pass`: the one path on which a provider is observed; `collect`: its result;
+//! - `cancel`: stops; `local`: process runs;
+//! - `projection`, `reading`: what may be read without a lock.
 
 mod answers;
+mod cancel;
+mod collect;
 mod dispatch;
 mod input;
+mod local;
 mod operator;
+mod pass;
 mod prepare;
 mod projection;
+mod reading;
 mod task;
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
 
 use super::backoff::{self, Jitter, RandomJitter};
 use super::capability::Capability;
+use super::contract::request::Scope;
 use super::ledger::file::{LedgerFile, Writer};
 use super::ledger::lock::AbortToken;
-use super::ledger::record::Action;
+use super::ledger::record::{Action, FenceKind};
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
 use super::machine::{Line, Machine, Machines, forked};
 use super::options::ExecutionOptions;
+use super::preparation::{Judgement, Status};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::journal::Journal;
 use crate::json::{Object, Value};
 use crate::redaction::{Patterns, Redactor};
 use crate::storage::Directory;
@@ -72,6 +83,8 @@ pub(super) struct Inner {
 struct Files {
     ledger: LedgerFile,
     writer: Writer,
+    /// The journal of the run that was passed last.
+    journal: Option<Journal>,
 }
 
 impl Inner {
@@ -88,6 +101,23 @@ impl Inner {
             Err(TryLockError::Poisoned(files)) => files.into_inner().ledger.read(root, &self.owner),
             Err(TryLockError::WouldBlock) => LedgerFile::default().read(root, &self.owner),
         }
+    }
+
+    /// The task's root, created where it is missing.
+    fn open_root(&self) -> Result<Arc<dyn Directory>> {
+        let failed =
+            |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
+        self.host.files.open_or_create(&self.options.root).map_err(failed)
+    }
+
+    /// Whose work it is, as calls name it.
+    fn scope(&self) -> Scope<'_> {
+        Scope { task_id: &self.owner.task_id, provider: &self.owner.provider, account: &self.owner.account }
+    }
+
+    /// An error as a caller may see it: its texts may quote what the caller or a file has said (EX-RED-15).
+    fn redacted(&self, error: Error) -> Error {
+        error.redacted(|text| self.redactor.text(text).into_owned())
     }
 
     /// The delay before the next try, in milliseconds (EX-SCH-20).
@@ -110,8 +140,11 @@ impl Boundary {
             account: options.account.clone(),
         };
         let jitter = options.jitter.clone();
-        let files =
-            Files { ledger: LedgerFile::default(), writer: Writer::new(host, Arc::clone(&options.faults)) };
+        let files = Files {
+            ledger: LedgerFile::default(),
+            writer: Writer::new(host, Arc::clone(&options.faults)),
+            journal: None,
+        };
         Ok(Boundary {
             inner: Arc::new(Inner {
                 capability,
@@ -182,12 +215,105 @@ impl Boundary {
         self.machine(|inner, _| async move { operator::settle_absent(&inner, &abort, &input) })
     }
 
+    /// One pass over the current run, due or not, for a coordinator that has just started (EX-BND-11, EX-REC-31). Done, it gives
+    /// the report of EX-BND-12. What a pass has saved as a reason to come again is in the report's `error`; a refusal that
+    /// leaves all files as they were is an error of the call.
+    #[must_use]
+    pub fn startup(&self, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| pass::reconcile(inner, line, abort, pass::Wish::Forced))
+    }
+
+    /// One pass over the current run, if it is due or `force` says so (EX-BND-11, EX-REC-05), as [`Boundary::startup`].
+    #[must_use]
+    pub fn reconcile(&self, force: bool, abort: AbortToken) -> Machine {
+        let wish = if force { pass::Wish::Forced } else { pass::Wish::IfDue };
+        self.machine(|inner, line| pass::reconcile(inner, line, abort, wish))
+    }
+
+    /// Only the collection step of a pass, for a run whose root turn has ended (EX-BND-14). For any other run it makes no call
+    /// and gives the projection.
+    #[must_use]
+    pub fn collect(&self, run_id: String, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| pass::collect_run(inner, line, abort, run_id))
+    }
+
+    /// Stops the current run, or the one that `runId` names (EX-CAN-05): `{confirmed, terminal?, unsupported?}`. The fence and the
+    /// record are on disk before anything is sent; at most one stop is sent, and a lost reply is no error: a pass sends it again
+    /// with the same key. Input: `reason`, and if wanted `runId` and `controlId`.
+    #[must_use]
+    pub fn cancel(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Operator, input))
+    }
+
+    /// As [`Boundary::cancel`], with the fence of a preparation (EX-BND-37).
+    #[must_use]
+    pub fn preparation_stop(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Preparation, input))
+    }
+
+    /// As [`Boundary::cancel`], with the fence of a timeout (EX-BND-37, EX-CAN-40).
+    #[must_use]
+    pub fn timeout_stop(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Timeout, input))
+    }
+
+    /// Queues a stop, also while somebody else has the task's lock for provider I/O (EX-CAN-03): `{queued: true}`. From then on
+    /// nothing is dispatched, and the next pass applies it. Input: `reason`, `controlId`, and if wanted `runId`.
+    #[must_use]
+    pub fn request_cancel(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, _| async move { cancel::request_cancel(&inner, &abort, &input) })
+    }
+
     /// What is recorded of the current run (EX-BND-21). Reads one file, takes no lock, calls nobody.
     ///
     /// # Errors
     /// `EXECUTION_VERSION`, `EXECUTION_PROTOCOL` with the reason `ledger`, `EXECUTION_IO`.
     pub fn inspect(&self) -> Result<Value> {
-        projection::inspect(&self.inner)
+        projection::inspect(&self.inner).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Where the files of a run are, or would be (EX-BND-31).
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for an id that is none.
+    pub fn dir_of(&self, run_id: &str) -> Result<PathBuf> {
+        reading::dir_of(&self.inner, run_id)
+    }
+
+    /// The job record of a run as it stands, also of one from before the ledger; none where there is none (EX-BND-26). Repairs
+    /// nothing.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for an id that is none, `EXECUTION_PROTOCOL` with the reason `shape` for a record that is no JSON
+    /// object, `EXECUTION_IO`.
+    pub fn read(&self, run_id: &str) -> Result<Option<Object>> {
+        reading::read(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// What a settled run has come to, with the members of EX-BND-16; null while it is not settled. Reads, takes no lock.
+    ///
+    /// # Errors
+    /// `EXECUTION_UNKNOWN_RUN`, `EXECUTION_INPUT` for an id that is none, `EXECUTION_VERSION` for a result of another package,
+    /// and those of [`Boundary::inspect`].
+    pub fn outcome(&self, run_id: &str) -> Result<Value> {
+        reading::outcome(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// How an intake turn stands, and what a coordinator does next (EX-PRE-16, EX-PRE-27, EX-PRE-28). Reads one file, takes no
+    /// lock, waits for nothing.
+    ///
+    /// # Errors
+    /// `EXECUTION_UNKNOWN_RUN`, `EXECUTION_INPUT` for a run that is no intake, and those of [`Boundary::inspect`].
+    pub fn preparation_status(&self, run_id: &str) -> Result<Status> {
+        reading::preparation_status(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Whether the output of an intake turn came in time (EX-PRE-22 to EX-PRE-25). Reads, takes no lock.
+    ///
+    /// # Errors
+    /// As [`Boundary::preparation_status`], and `EXECUTION_VERSION` for a result of another package.
+    pub fn judge_preparation(&self, run_id: &str) -> Result<Judgement> {
+        reading::judge_preparation(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
     fn machine<F>(&self, code: impl FnOnce(Arc<Inner>, Line) -> F) -> Machine
@@ -196,7 +322,10 @@ impl Boundary {
     {
         let inner = Arc::clone(&self.inner);
         let (clock, limits) = (Arc::clone(&inner.host.clock), inner.options.limits);
-        let machine = Machine::new(clock, limits, |line| Box::pin(code(inner, line)));
+        let machine = Machine::new(clock, limits, |line| {
+            let code = code(Arc::clone(&inner), line);
+            Box::pin(async move { code.await.map_err(|error| inner.redacted(error)) })
+        });
         self.machines.add(&machine);
         machine
     }

@@ -8,9 +8,7 @@ use super::dispatch::outcome;
 use super::input::{id, missing, text, wrong};
 use super::task::Task;
 use crate::error::Result;
-use crate::execution::contract::Acknowledgement;
 use crate::execution::ledger::lock::AbortToken;
-use crate::execution::ledger::record::Acceptance;
 use crate::execution::transition::dispatch::unknown_operation;
 use crate::execution::transition::operator::{self, Evidence};
 use crate::json::{Object, Value};
@@ -20,28 +18,17 @@ const MAX_EVIDENCE_BYTES: usize = 4096;
 
 pub(super) fn adopt(inner: &Arc<Inner>, abort: &AbortToken, input: &Object) -> Result<Value> {
     let operation_id = id(input, "operationId")?.ok_or_else(|| missing("operationId"))?;
-    let Some(given @ Value::Object(_)) = input.get("acknowledgement") else {
+    let Some(Value::Object(given)) = input.get("acknowledgement") else {
         return Err(wrong("acknowledgement is no object"));
     };
-    let given = given.to_json();
     let evidence = evidence(input)?;
     let mut task = Task::open(inner, abort)?;
     if inner.options.is_local() && task.ledger.operations.contains(&operation_id) {
         return Err(wrong("a local operation is not adopted").with_operation_id(operation_id));
     }
     let evidence = Evidence { text: inner.redactor.text(&evidence).into_owned(), at: task.now() };
-    let next = operator::adopt(
-        &task.ledger,
-        &operation_id,
-        |operation| {
-            // Of an accepted operation another session is another identity, and not a broken rule.
-            let expected = operation.session_id.as_deref();
-            let is_unknown = operation.acceptance == Acceptance::Unknown;
-            Acknowledgement::judge(&given, expected.filter(|_| is_unknown))
-        },
-        evidence,
-        inner.options.limits.progress_ms,
-    )?;
+    let next =
+        operator::adopt(&task.ledger, &operation_id, given, evidence, inner.options.limits.progress_ms)?;
     finish(&mut task, &operation_id, next)
 }
 

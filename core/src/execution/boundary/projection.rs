@@ -13,18 +13,12 @@ use crate::json::{Object, Value};
 
 /// The projection of the current run (EX-BND-21). Without a run its members are null, but for the owner, the fence and `live`.
 pub(super) fn inspect(inner: &Inner) -> Result<Value> {
-    inner.check_fork()?;
-    let ledger = match inner.host.files.open_to_read(&inner.options.root) {
-        Ok(root) => inner.read(&*root)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ledger::empty(inner.owner.clone()),
-        Err(error) => {
-            return Err(Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error));
-        }
-    };
-    Ok(project(&ledger, ledger.current(), inner.options.has(Method::Lookup)))
+    let (_, ledger) = super::reading::ledger(inner)?;
+    Ok(project(&ledger, ledger.current(), inner))
 }
 
-fn project(ledger: &Ledger, run: Option<&Execution>, has_lookup: bool) -> Value {
+pub(super) fn project(ledger: &Ledger, run: Option<&Execution>, inner: &Inner) -> Value {
+    let has_lookup = inner.options.has(Method::Lookup);
     let metadata = run.map_or(Value::Null, |run| run.to_value());
     let of_run = |key: &str| metadata.get(key).cloned().unwrap_or(Value::Null);
     let operation = run.and_then(|run| ledger.operation_of(run));

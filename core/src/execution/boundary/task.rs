@@ -1,22 +1,25 @@
 //! A task under its lock: the ledger as it stands, the checks before anything is done, and what is written.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::Inner;
 use crate::error::{Code, Error, Result};
-use crate::execution::faults;
+use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
-use crate::execution::ledger::record::Execution;
 use crate::execution::ledger::{Ledger, file};
 use crate::execution::{controls, job};
+use crate::json::{Object, Value};
 use crate::storage::{Directory, LockGuard};
 
 /// What a machine holds while it works. Dropping it lets go of the lock.
 pub(super) struct Task {
     pub(super) inner: Arc<Inner>,
     pub(super) root: Arc<dyn Directory>,
+    /// As it is now. A repair makes it differ from what is saved until something else is saved (EX-REC-03).
     pub(super) ledger: Ledger,
+    saved: Ledger,
     _lock: LockGuard,
 }
 
@@ -30,12 +33,50 @@ impl Task {
         let failed =
             |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
         let root = inner.host.files.open_or_create(&inner.options.root).map_err(failed)?;
+        let guard = Self::lock(inner, &root, abort)?;
+        Self::locked(inner, root, guard)
+    }
+
+    /// As [`Task::open`], for whoever holds `publication.lock`: it is then no sign of a publication step.
+    ///
+    /// # Errors
+    /// As [`Task::open`].
+    pub(super) fn open_beside_publication(
+        inner: &Arc<Inner>,
+        root: Arc<dyn Directory>,
+        abort: &AbortToken,
+    ) -> Result<Self> {
+        let guard = Self::lock(inner, &root, abort).map_err(|error| match error.code() {
+            Code::ExecutionPublicationBusy => {
+                Error::new(Code::ExecutionBusy, "another holder has execution.lock")
+            }
+            _ => error,
+        })?;
+        Self::locked(inner, root, guard)
+    }
+
+    fn lock(inner: &Inner, root: &Arc<dyn Directory>, abort: &AbortToken) -> Result<LockGuard> {
         let wait = std::time::Duration::from_millis(inner.options.limits.lock_wait_ms);
-        let guard = lock::acquire(&root, EXECUTION_LOCK, wait, &inner.host, abort)?;
+        lock::acquire(root, EXECUTION_LOCK, wait, &inner.host, abort)
+    }
+
+    fn locked(inner: &Arc<Inner>, root: Arc<dyn Directory>, guard: LockGuard) -> Result<Self> {
         let ledger = inner.read(&*root)?;
         ledger.check_owner(&inner.owner)?;
         ledger.check_cursors()?;
-        Ok(Task { inner: Arc::clone(inner), root, ledger, _lock: guard })
+        Ok(Task { inner: Arc::clone(inner), root, saved: ledger.clone(), ledger, _lock: guard })
+    }
+
+    /// As [`Task::persist`], where the ledger says anything new.
+    pub(super) fn persist_if_changed(&mut self, ledger: Ledger) -> Result<()> {
+        if ledger.encode() == self.ledger.encode() { Ok(()) } else { self.persist(ledger) }
+    }
+
+    /// Brings the receipts of controls up to the ledger. A failure is not told: the ledger stands, and the next pass comes here
+    /// again.
+    pub(super) fn align_receipts(&self) {
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = controls::align_receipts(&*self.root, &self.ledger, &mut files.writer);
     }
 
     /// The time, in milliseconds since 1970.
@@ -51,18 +92,65 @@ impl Task {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &mut *files;
         files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
+        self.saved = ledger.clone();
         self.ledger = ledger;
         Ok(())
     }
 
-    /// Writes the job record of a run as the ledger has it.
+    /// As [`Task::align`], with the exit that a collected result tells.
+    pub(super) fn align_with_exit(&self, run_id: &str, exit: &Value) {
+        self.write_job(run_id, Some(exit));
+    }
+
+    /// The directory of a run.
+    pub(super) fn run_path(&self, run_id: &str) -> PathBuf {
+        self.inner.options.root.join(run_id)
+    }
+
+    /// Whether a test wants the step that ends at this point to fail.
+    pub(super) fn fails_at(&self, point: &str) -> bool {
+        self.inner.options.faults.at(point) == FaultAnswer::Fail
+    }
+
+    /// Writes the job record of a run as the saved ledger has it.
     ///
     /// A failure is not told: the ledger stands and is right, and the next pass writes the record again (EX-LED-11).
     pub(super) fn align(&self, run_id: &str) {
+        self.write_job(run_id, None);
+    }
+
+    fn write_job(&self, run_id: &str, exit: Option<&Value>) {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(run) = self.ledger.executions.get(run_id) {
-            let _ = job::align(&*self.root, &self.ledger, run, &mut files.writer);
+        if let Some(run) = self.saved.executions.get(run_id) {
+            let _ = job::align(&*self.root, &self.saved, run, exit, &mut files.writer);
         }
+    }
+
+    /// The job record of a run; none where there is none.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`; `EXECUTION_PROTOCOL` with the reason `shape` where it is no JSON object.
+    pub(super) fn read_job(&self, run_id: &str) -> Result<Option<Object>> {
+        match self.root.open_directory(run_id) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => {
+                let failed = |error| {
+                    Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error)
+                };
+                job::read(&*opened.map_err(failed)?)
+            }
+        }
+    }
+
+    /// Writes what only a process run has into its job record, durably.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`, and as [`Task::read_job`].
+    pub(super) fn change_job(&self, run_id: &str, change: impl FnOnce(&mut Object)) -> Result<()> {
+        let mut job = self.read_job(run_id)?.unwrap_or_default();
+        change(&mut job);
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        job::write(&*self.root, run_id, job, &mut files.writer)
     }
 
     /// Removes the directory of a run that never was, if it holds nothing but its job record (EX-LED-37).
@@ -128,7 +216,7 @@ impl Task {
         }
         let failed = |error| Error::new(Code::ExecutionIo, "latest-run cannot be read").with_source(error);
         let mut bytes = Vec::new();
-        match self.root.read_and_close("latest-run", 1024, &mut bytes) {
+        match self.root.read_and_close(job::LATEST_RUN, 1024, &mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(failed)?,
         };
@@ -139,10 +227,5 @@ impl Task {
             opened => opened.map_err(failed)?,
         };
         Ok(job::read(&*run)?.map(|job| (run_id, job)))
-    }
-
-    /// The current run, if it forbids another one.
-    pub(super) fn live_run(&self) -> Option<&Execution> {
-        self.ledger.live_run()
     }
 }

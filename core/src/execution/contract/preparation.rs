@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::words::words;
 use super::method::Method;
-use super::reply::protocol;
+use super::reply::{Reply, protocol};
 use crate::error::Result;
 use crate::execution::capability::record::Preparation;
 use crate::json::Value;
@@ -40,28 +40,30 @@ impl Prepared {
     /// object, or has a grant that is no object or has more than [`GRANT_BYTES`]; with the reason `preparation` for a
     /// boundary or an authority that is not the declared one, byte for byte.
     pub fn judge(text: &str, declared: &Preparation) -> Result<Prepared> {
-        let limit = Method::Prepare.reply_limit(0);
-        let shape = |message: String| protocol("shape", format!("{message} method=`prepare`"));
-        if text.len() as u64 > limit {
-            return Err(shape(format!("a reply is too long, bytes=`{}` limit=`{limit}`", text.len())));
-        }
-        // A grant is handed back as it came, so nothing of it may be replaced while it is read.
-        let reply = Value::parse(text).map_err(|error| shape(format!("a reply is no JSON ({error}),")))?;
-        let Value::Object(mut members) = reply else { return Err(shape("a reply is no object,".to_owned())) };
+        let shape = |message: &str| protocol("shape", format!("{message} method=`prepare`"));
+        let Some(reply) = Reply::receive(Method::Prepare, text, 0)? else {
+            return Err(shape("a reply is null,"));
+        };
         for (name, declared) in [("boundary", &declared.boundary), ("authority", &declared.authority)] {
-            if members.get(name).and_then(Value::as_str) != Some(declared) {
+            if reply.get(name).and_then(Value::as_str) != Some(declared) {
                 let message =
                     format!("a reply does not have what is declared, member=`{name}` declared=`{declared}`");
                 return Err(protocol("preparation", message));
             }
         }
-        let grant = members.remove("grant").unwrap_or(Value::Null);
+        let grant = reply.get("grant").cloned().unwrap_or(Value::Null);
         if !matches!(grant, Value::Null | Value::Object(_)) {
-            return Err(shape("a grant is neither an object nor null,".to_owned()));
+            return Err(shape("a grant is neither an object nor null,"));
         }
-        let bytes = grant.to_canonical().len();
-        if bytes > GRANT_BYTES {
-            return Err(shape(format!("a grant is too long, bytes=`{bytes}` limit=`{GRANT_BYTES}`")));
+        let canonical = grant.to_canonical();
+        if canonical.len() > GRANT_BYTES {
+            return Err(shape(&format!(
+                "a grant is too long, bytes=`{}` limit=`{GRANT_BYTES}`",
+                canonical.len()
+            )));
+        }
+        if !reply.is_exact(&canonical) {
+            return Err(shape("a grant is cut inside a character,"));
         }
         Ok(Prepared { grant })
     }

@@ -53,6 +53,12 @@ impl Reply {
         Reply { members, is_replaced: false }
     }
 
+    /// All its members.
+    #[must_use]
+    pub fn members(&self) -> &Object {
+        &self.members
+    }
+
     /// A member; none where it is missing.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
@@ -112,7 +118,10 @@ impl Reply {
         value.as_str().filter(|text| !text.is_empty() && self.is_exact(text)).map(str::to_owned)
     }
 
-    fn is_exact(&self, text: &str) -> bool {
+    /// Whether a text of this reply is what was said. An escape that is half a character is read as U+FFFD, so that a
+    /// diagnostic which was cut there makes no whole reply unreadable; whoever compares a text, or hands it on, asks here.
+    #[must_use]
+    pub fn is_exact(&self, text: &str) -> bool {
         !self.is_replaced || !text.contains(REPLACEMENT)
     }
 }

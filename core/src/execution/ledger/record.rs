@@ -3,13 +3,13 @@
 //! A member that is null may be missing: older packages of version 1 did not write all of them. Times are milliseconds since
 //! 1970, amounts are US dollars to the nano-dollar.
 
-use super::fields::{record, word_fields};
+use super::fields::{Field, Members, member, others, record, word_fields};
 pub use crate::execution::capability::RunKind;
 pub use crate::execution::contract::Phase;
-use crate::execution::money::Nanos;
+use crate::execution::money::{Nanos, Round};
 use crate::execution::states::{ProviderState, TerminalState};
 use crate::execution::words::words;
-use crate::json::Value;
+use crate::json::{Object, Value};
 
 words! {
     /// How an operation was dispatched.
@@ -328,13 +328,38 @@ record! {
     }
 }
 
-record! {
-    /// The task's money.
-    pub struct Allowance {
-        /// The budget, set by the first intent.
-        pub budget_usd: Option<Nanos> = "budgetUsd",
-        /// What is charged against it.
-        pub charged_usd: Nanos = "chargedUsd",
+/// The task's money.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allowance {
+    /// The budget, set by the first intent.
+    pub budget_usd: Option<Nanos>,
+    /// What is charged against it.
+    pub charged_usd: Nanos,
+    /// Members that this package does not know, kept on rewrite.
+    pub unknown: Object,
+}
+
+/// Budgets are rounded down, everything else up (EX-COST-20): a budget with more digits, from an older package, has to equal
+/// the one that its coordinator still gives.
+impl Field for Allowance {
+    fn read(value: &Value) -> Option<Self> {
+        let object = value.as_object()?;
+        let budget_usd = match object.get("budgetUsd") {
+            None | Some(Value::Null) => None,
+            Some(budget) => Some(Nanos::from_value(budget, Round::Down)?),
+        };
+        Some(Allowance {
+            budget_usd,
+            charged_usd: member(object, "chargedUsd").ok()?,
+            unknown: others(object, &["budgetUsd", "chargedUsd"]),
+        })
+    }
+
+    fn write(&self, out: &mut String) {
+        let mut members = Members::begin(out);
+        members.put("budgetUsd", &self.budget_usd);
+        members.put("chargedUsd", &self.charged_usd);
+        members.end(&self.unknown);
     }
 }
 

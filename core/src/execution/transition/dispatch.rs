@@ -141,6 +141,14 @@ pub fn intent(before: &Ledger, intent: Intent, now: u64) -> Result<Ledger> {
         workflow: intent.workflow,
         unknown: Object::new(),
     };
+    if let Some(fingerprint) = &operation.preparation
+        && let Some(mut receipt) =
+            ledger.preparations.get(fingerprint).filter(|it| it.issued_at > now).cloned()
+    {
+        // A clock that stands or has gone back: a receipt that is issued after its use would count as unused (EX-PRE-14).
+        receipt.issued_at = now;
+        ledger.preparations.put(fingerprint, receipt);
+    }
     ledger.operations.put(&intent.operation_id, operation);
     ledger.executions.put(&intent.run_id, run);
     charge(&mut ledger)?;
@@ -256,7 +264,7 @@ pub fn unknown(
     Ok(ledger)
 }
 
-/// Takes a dispatch back of which it is proved that nothing was sent (EX-LED-36): the current run and what was charged are as
+/// Takes a dispatch back of which it is proved that nothing was sent (EX-LED-36): the current run, what was charged and the receipts are as
 /// `before` has them, the operation and its run are gone, and the refusal is noted.
 #[must_use]
 pub fn refused(before: &Ledger, dispatched: &Ledger, operation_id: &str, code: &str, now: u64) -> Ledger {
@@ -265,6 +273,7 @@ pub fn refused(before: &Ledger, dispatched: &Ledger, operation_id: &str, code: &
     let run_id = run_id.unwrap_or_default();
     ledger.current_run_id.clone_from(&before.current_run_id);
     ledger.allowance.charged_usd = before.allowance.charged_usd;
+    ledger.preparations.clone_from(&before.preparations);
     ledger.operations.remove(operation_id);
     ledger.executions.remove(&run_id);
     ledger.dispatch_refusals.push(DispatchRefusal {

@@ -2,10 +2,10 @@
 
 use super::dispatch;
 use crate::error::{Code, Error, Result};
-use crate::execution::contract::Acknowledgement;
+use crate::execution::contract::{Acknowledgement, Reply};
 use crate::execution::ledger::Ledger;
-use crate::execution::ledger::record::{Acceptance, Act, CancellationStatus, Operation, OperatorAct};
-use crate::json::Object;
+use crate::execution::ledger::record::{Acceptance, Act, CancellationStatus, OperatorAct, OwnedIdentity};
+use crate::json::{Object, Value};
 
 /// What an act is recorded with.
 #[derive(Clone, Debug)]
@@ -17,14 +17,14 @@ pub struct Evidence {
 }
 
 /// Restores the exact ownership of an operation whose acceptance is unknown; none where it is accepted with the same
-/// identities already, and nothing is to be written (EX-LED-60 to EX-LED-62).
+/// identities already, and nothing is to be written (EX-LED-60 to EX-LED-62). `given` has the form of an acknowledgement.
 ///
 /// # Errors
 /// `EXECUTION_UNKNOWN_RUN`, `EXECUTION_CONFLICT`, and those of the acknowledgement's rules.
 pub fn adopt(
     before: &Ledger,
     operation_id: &str,
-    judge: impl FnOnce(&Operation) -> Result<Acknowledgement>,
+    given: &Object,
     evidence: Evidence,
     progress_ms: u64,
 ) -> Result<Option<Ledger>> {
@@ -33,14 +33,12 @@ pub fn adopt(
         return Err(absent(operation_id));
     }
     if operation.acceptance == Acceptance::Accepted {
-        let given = judge(&operation)?;
-        let Some(owned) = &operation.acknowledgement else { return Err(accepted_otherwise(operation_id)) };
-        let is_same = owned.provider_job_id.as_ref() == Some(&given.provider_job_id)
-            && owned.turn_id.as_ref() == Some(&given.turn_id)
-            && given.session_id.as_ref().is_none_or(|session| owned.session_id.as_ref() == Some(session));
-        return if is_same { Ok(None) } else { Err(accepted_otherwise(operation_id)) };
+        // Of an accepted operation nothing else of what is given is looked at, since nothing is adopted of it.
+        let owned = operation.acknowledgement.as_ref().filter(|owned| is_same(owned, given));
+        return owned.map(|_| None).ok_or_else(|| accepted_otherwise(operation_id));
     }
-    let acknowledgement = judge(&operation)?;
+    let acknowledgement =
+        Acknowledgement::from_reply(&Reply::from_object(given.clone()), operation.session_id.as_deref())?;
     let mut ledger =
         dispatch::accepted(before, operation_id, &acknowledgement, evidence.at, progress_ms, false)?;
     note(&mut ledger, operation_id, Act::Adopt, evidence)?;
@@ -73,6 +71,17 @@ pub fn settle_absent(before: &Ledger, operation_id: &str, evidence: Evidence) ->
     dispatch::put(&mut ledger, operation, run);
     note(&mut ledger, operation_id, Act::SettleAbsent, evidence)?;
     Ok(Some(ledger))
+}
+
+/// Whether the same job and root turn are given, and the same session if one is.
+fn is_same(owned: &OwnedIdentity, given: &Object) -> bool {
+    let text = |key: &str| given.get(key).and_then(Value::as_str);
+    let has_session = given.get("sessionId").is_some_and(|session| !session.is_null());
+    owned.provider_job_id.is_some()
+        && owned.provider_job_id.as_deref() == text("providerJobId")
+        && owned.turn_id.is_some()
+        && owned.turn_id.as_deref() == text("turnId")
+        && (!has_session || owned.session_id.as_deref() == text("sessionId"))
 }
 
 fn note(ledger: &mut Ledger, operation_id: &str, act: Act, evidence: Evidence) -> Result<()> {

@@ -154,10 +154,21 @@ fn machine(
             let input = object(args, "input").ok_or_else(|| wrong("input is no object"))?;
             boundary.recover_response(operation_id, input, abort)
         }
+        "startup" => boundary.startup(abort),
+        "reconcile" => boundary.reconcile(flag(args, "force"), abort),
+        "collect" => boundary.collect(text(args, "runId").unwrap_or_default(), abort),
+        "cancel" => boundary.cancel(input()?, abort),
+        "requestCancel" => boundary.request_cancel(input()?, abort),
+        "preparationStop" => boundary.preparation_stop(input()?, abort),
+        "timeoutStop" => boundary.timeout_stop(input()?, abort),
         "adopt" => boundary.adopt(input()?, abort),
         "settleAbsent" => boundary.settle_absent(input()?, abort),
         _ => return Ok(None),
     }))
+}
+
+fn flag(args: &Members, name: &str) -> bool {
+    matches!(value(args, name), Some(Value::Bool(true)))
 }
 
 /// What a method gives that reads only.
@@ -170,6 +181,14 @@ fn read(
 ) -> Result<Value> {
     match method {
         "inspect" => boundary.inspect(),
+        "preparationStatus" => {
+            Ok(boundary.preparation_status(&text(args, "runId").unwrap_or_default())?.to_value())
+        }
+        "judgePreparation" => {
+            let judged = boundary.judge_preparation(&text(args, "runId").unwrap_or_default())?;
+            Ok(judged.word().into())
+        }
+        "outcome" => boundary.outcome(&text(args, "runId").unwrap_or_default()),
         "capabilities" => Ok(boundary.capabilities()),
         "check" => {
             let run_id = text(args, "runId").unwrap_or_default();

@@ -1,0 +1,521 @@
+//! The pass: the one path on which a provider is observed (EX-REC-01 to EX-REC-32).
+//!
+//! Its steps come in the specification's order, each at most once: the checks, which throw; the repair of older records; what
+//! is queued; then, where the pass is due, the journal's recovery, a rejection that was cut short, look-up, inspection, and
+//! collection. What fails on the way is saved as a reason to come again, and told in the report.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use super::task::Task;
+use super::{Inner, collect, projection};
+use crate::error::{Code, Error, Result};
+use crate::execution::backoff::is_due;
+use crate::execution::contract::question::{Intent, Job};
+use crate::execution::contract::{Method, Reply, TransportError};
+use crate::execution::cursor::{Cursor, gap_id};
+use crate::execution::ledger::lock::AbortToken;
+use crate::execution::ledger::record::{
+    Acceptance, Action, Cancellation, CancellationStatus, Execution, Operation,
+};
+use crate::execution::machine::{Ended, Line};
+use crate::execution::observation::{Observation, Recorded};
+use crate::execution::states::ProviderState;
+use crate::execution::transition::{observe, repair};
+use crate::execution::version;
+use crate::journal::{AppendPoint, Event, GapReason, Journal, Owner, Projection, Provenance};
+use crate::json::{Object, Value};
+use crate::storage::Directory;
+
+/// A pass that is under way.
+pub(super) struct Pass {
+    pub(super) task: Task,
+    line: Line,
+    called: Vec<&'static str>,
+    /// After how long the transport wants to be asked again.
+    retry_after_ms: Option<f64>,
+    /// Why the reply to a stop was lost. The stop's own record says when it is sent again.
+    pub(super) stop_failure: Option<Error>,
+}
+
+/// What a caller wants of a pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wish {
+    /// One pass, if it is due.
+    IfDue,
+    /// One pass, due or not.
+    Forced,
+}
+
+pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, wish: Wish) -> Result<Value> {
+    let mut pass = begin(&inner, line, &abort)?;
+    super::cancel::apply_queued(&mut pass.task)?;
+    pass.align();
+    let is_forced = matches!(wish, Wish::Forced);
+    let now = pass.task.now();
+    let due = |at| is_forced || is_due(at, now);
+    let (is_pass_due, is_stop_due) = match pass.task.ledger.current() {
+        Some(run) => {
+            let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
+            let stop = run.cancellation.as_ref().filter(is_pending);
+            (due(run.next_attempt_at), stop.is_some_and(|stop| due(stop.next_attempt_at)))
+        }
+        None => (false, false),
+    };
+    let failure = if is_pass_due {
+        pass.steps(is_forced).await.err()
+    } else if is_stop_due && pass.task.inner.options.is_local() {
+        pass.local().await.err()
+    } else if is_stop_due {
+        pass.stop(is_forced).await.err()
+    } else {
+        None
+    };
+    let failure = pass.finish(failure)?;
+    pass.task.align_receipts();
+    Ok(pass.report(failure))
+}
+
+/// `collect(runId)`: the collection step alone (EX-BND-14).
+pub(super) async fn collect_run(
+    inner: Arc<Inner>,
+    line: Line,
+    abort: AbortToken,
+    run_id: String,
+) -> Result<Value> {
+    if !crate::execution::keys::is_id(&run_id) {
+        return Err(super::input::wrong("runId is no id"));
+    }
+    let mut pass = begin(&inner, line, &abort)?;
+    if !pass.task.ledger.executions.contains(&run_id) {
+        return Err(unknown_run(&run_id));
+    }
+    pass.align();
+    let is_current = pass.task.ledger.current_run_id.as_ref() == Some(&run_id);
+    let retrieves = pass
+        .task
+        .ledger
+        .current()
+        .is_some_and(|run| run.state == ProviderState::RetrievingResults && !run.is_settled());
+    if !is_current || !retrieves {
+        return Ok(projection::project(&pass.task.ledger, pass.task.ledger.executions.get(&run_id), &inner));
+    }
+    let failure = collect::collect(&mut pass).await.err();
+    let failure = pass.finish(failure)?;
+    Ok(pass.report(failure))
+}
+
+/// The checks that throw, and the repair of what they have let pass; nothing is written (EX-REC-02, EX-REC-03).
+fn begin(inner: &Arc<Inner>, line: Line, abort: &AbortToken) -> Result<Pass> {
+    let mut task = Task::open(inner, abort)?;
+    check_times(&task)?;
+    check_versions(&task)?;
+    repair_current(&mut task)?;
+    Ok(Pass::over(task, line))
+}
+
+/// EX-OBS-11.
+fn check_times(task: &Task) -> Result<()> {
+    let now = task.now();
+    for run in task.ledger.executions.records() {
+        let times = [run.observed_at, run.terminal_observed_at, run.completed_at];
+        if times.into_iter().flatten().any(|time| time > now) {
+            let message = format!("a saved time lies in the future, run=`{}`", run.run_id);
+            return Err(Error::new(Code::ExecutionProtocol, message)
+                .with_reason("checkpoint-future")
+                .with_run_id(&run.run_id)
+                .with_remedy(
+                    "restore the last authoritative observation evidence, or correct this machine's clock; keep \
+                     ownership, intents and allowance",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// The versions of all files that the pass would use (EX-REC-02, EX-UPG-06). What is no JSON is judged by whoever reads it.
+fn check_versions(task: &Task) -> Result<()> {
+    crate::execution::controls::queued(&*task.root)?;
+    check_version(&*task.root, "queue", crate::journal::OUTPUT_QUEUE, 1)?;
+    let Some(run) = task.ledger.current() else { return Ok(()) };
+    let directory = match task.root.open_directory(&run.run_id) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened.map_err(unreadable)?,
+    };
+    for (kind, name, supported) in [
+        ("journal", crate::journal::CHECKPOINT, 1),
+        ("log-meta", crate::journal::LOG_META, 2),
+        ("local-output", crate::journal::LOCAL_OUTPUT, 1),
+        ("result", crate::journal::RESULT, 1),
+        ("application", collect::APPLICATION, 1),
+    ] {
+        check_version(&*directory, kind, name, supported)?;
+    }
+    Ok(())
+}
+
+fn check_version(directory: &dyn Directory, kind: &'static str, name: &str, supported: u64) -> Result<()> {
+    let mut bytes = Vec::new();
+    match directory.read_and_close(name, u64::from(u32::MAX), &mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        read => read.map_err(unreadable)?,
+    };
+    let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
+    match value {
+        Some(Value::Object(object)) => version::check(kind, name, object.get("version"), supported),
+        _ => Ok(()),
+    }
+}
+
+fn repair_current(task: &mut Task) -> Result<()> {
+    let Some((run, operation)) = task.current_remote() else { return Ok(()) };
+    let cache = match task.root.open_directory(&run.run_id) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        opened => {
+            // By the end that the record claims, which may be what is repaired.
+            let claimed = Execution { terminal_state: repair::claimed(&run), ..run.clone() };
+            collect::cached(&*opened.map_err(unreadable)?, &claimed, &operation, task.now())?
+        }
+    };
+    let cache =
+        repair::Cache { exists: cache.is_some(), is_valid: cache.is_some_and(|cache| cache.judged.is_ok()) };
+    if let Some(repaired) = repair::repair(&task.ledger, &run.run_id, false, cache) {
+        task.ledger = repaired;
+    }
+    Ok(())
+}
+
+impl Task {
+    /// The current run of a provider and the operation that made it.
+    pub(super) fn current_remote(&self) -> Option<(Execution, Operation)> {
+        let run = self.ledger.current().filter(|_| !self.inner.options.is_local())?;
+        Some((run.clone(), self.ledger.operation_of(run)?.clone()))
+    }
+}
+
+impl Pass {
+    pub(super) fn over(task: Task, line: Line) -> Self {
+        Pass { task, line, called: Vec::new(), retry_after_ms: None, stop_failure: None }
+    }
+
+    pub(super) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// The job record of the current run, which a crash may have left behind the ledger (EX-LED-11).
+    fn align(&self) {
+        if let Some(run_id) = &self.task.ledger.current_run_id {
+            self.task.align(run_id);
+        }
+    }
+
+    /// After how long the transport wanted to be asked again.
+    pub(super) fn take_retry_after(&mut self) -> Option<f64> {
+        self.retry_after_ms.take()
+    }
+
+    /// The steps of a due pass.
+    async fn steps(&mut self, is_forced: bool) -> Result<()> {
+        if self.task.inner.options.is_local() {
+            return self.local().await;
+        }
+        let Some((run, _)) = self.task.current_remote() else { return Ok(()) };
+        if run.is_settled() {
+            return Ok(());
+        }
+        let journal = self.recover_journal();
+        let directory = self.run_directory()?;
+        collect::recover_rejected(&mut self.task, &*directory)?;
+        let observed = match &journal {
+            Ok(()) => self.observe(is_forced).await,
+            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
+            Err(_) => self.stop(is_forced).await.map(drop),
+        };
+        observed?;
+        collect::collect(self).await?;
+        match journal {
+            Err(error) if !self.is_settled() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.task.ledger.current().is_none_or(Execution::is_settled)
+    }
+
+    /// Look-up or inspection, never both, with the stop between them (EX-REC-08, EX-REC-11, EX-REC-12).
+    async fn observe(&mut self, is_forced: bool) -> Result<()> {
+        let Some((run, operation)) = self.task.current_remote() else { return Ok(()) };
+        if run.is_settled() || run.terminal_state.is_some() {
+            return Ok(());
+        }
+        let is_owned = operation.acceptance == Acceptance::Accepted
+            && run.provider_job_id.is_some()
+            && run.turn_id.is_some();
+        if !is_owned {
+            self.look_up(&run, &operation).await?;
+            return self.stop(is_forced).await.map(drop);
+        }
+        if self.stop(is_forced).await? {
+            return Ok(());
+        }
+        // The attempt has been saved meanwhile.
+        let Some((run, operation)) = self.task.current_remote() else { return Ok(()) };
+        self.inspect(&run, &operation).await
+    }
+
+    async fn look_up(&mut self, run: &Execution, operation: &Operation) -> Result<()> {
+        let inner = Arc::clone(&self.task.inner);
+        if operation.acceptance == Acceptance::Absent || !inner.options.has(Method::Lookup) {
+            return Ok(());
+        }
+        let intent = Intent {
+            run_id: &run.run_id,
+            operation_id: &operation.operation_id,
+            idempotency_key: &operation.idempotency_key,
+            input_head: operation.input_head.as_deref(),
+            intent_at_ms: operation.intent_at,
+            continued_session: operation
+                .session_id
+                .as_deref()
+                .filter(|_| operation.action == Action::Continue),
+        };
+        let call = intent.lookup(&inner.scope(), cursor_of(run).as_ref());
+        let reply = match self.call(Method::Lookup, call).await {
+            Ended::Value(text) => Reply::receive(Method::Lookup, &text, inner.options.limits.result_bytes)?,
+            ended => return Err(self.lost(Method::Lookup, ended)),
+        };
+        let Some(reply) = reply else {
+            let message =
+                format!("the provider does not know the key yet, operation=`{}`", operation.operation_id);
+            return Err(Error::new(Code::ExecutionAcceptanceUnknown, message)
+                .with_reason("unresolved")
+                .with_operation_id(&operation.operation_id));
+        };
+        let observation = self.judge(&reply, run)?;
+        let now = self.task.now();
+        let owned = observe::owned(&self.task.ledger, &operation.operation_id, &observation, now)?;
+        self.task.point("pass.lookup")?;
+        self.task.persist(owned)?;
+        self.task.point("pass.owned")?;
+        self.take(run, operation, &observation)
+    }
+
+    async fn inspect(&mut self, run: &Execution, operation: &Operation) -> Result<()> {
+        let inner = Arc::clone(&self.task.inner);
+        if !inner.options.has(Method::Inspect) {
+            return Err(super::no_method(Method::Inspect.word()));
+        }
+        let job = Job {
+            run_id: &run.run_id,
+            provider_job_id: run.provider_job_id.as_deref().unwrap_or_default(),
+            session_id: run.session_id.as_deref(),
+            turn_id: run.turn_id.as_deref().unwrap_or_default(),
+        };
+        let call = job.inspect(&inner.scope(), cursor_of(run).as_ref(), run.started_at);
+        let reply = match self.call(Method::Inspect, call).await {
+            Ended::Value(text) => Reply::receive(Method::Inspect, &text, inner.options.limits.result_bytes)?,
+            ended => return Err(self.lost(Method::Inspect, ended)),
+        };
+        let shape = || Error::new(Code::ExecutionProtocol, "an observation is null").with_reason("shape");
+        let observation = self.judge(&reply.ok_or_else(shape)?, run)?;
+        self.task.point("pass.observed")?;
+        self.take(run, operation, &observation)
+    }
+
+    fn judge(&self, reply: &Reply, run: &Execution) -> Result<Observation> {
+        let recorded = Recorded {
+            provider_job_id: run.provider_job_id.as_deref(),
+            turn_id: run.turn_id.as_deref(),
+            session_id: run.session_id.as_deref(),
+            started_at: run.started_at,
+            observed_at: run.observed_at,
+        };
+        Observation::judge(reply, &recorded, &self.task.inner.options.limits, self.task.now())
+    }
+
+    /// Adopts a valid observation: its events first, then everything else in one Persist (EX-REC-13).
+    fn take(&mut self, run: &Execution, operation: &Operation, observation: &Observation) -> Result<()> {
+        self.append(run, observation)?;
+        self.task.point("pass.events")?;
+        let progress_ms = self.task.inner.options.limits.progress_ms;
+        let now = self.task.now();
+        let next =
+            observe::observed(&self.task.ledger, &operation.operation_id, observation, now, progress_ms)?;
+        self.task.persist(next)?;
+        self.task.point("pass.state")?;
+        self.task.align(&run.run_id);
+        Ok(())
+    }
+
+    fn append(&mut self, run: &Execution, observation: &Observation) -> Result<()> {
+        let mut page = Vec::with_capacity(observation.events.len() + 1);
+        if observation.gap {
+            let id = gap_id(observation.cursor.as_ref(), cursor_of(run).as_ref());
+            page.push(Event::gap(id, GapReason::Provider, Provenance::Provider));
+        }
+        page.extend(observation.events.iter().cloned());
+        let identities = &observation.identities;
+        let task = &self.task;
+        task.inner.with_journal(
+            journal_owner(&task.inner, run, Some(&identities.provider_job_id), Some(&identities.turn_id)),
+            &task.run_path(&run.run_id),
+            |journal| {
+                let mut append = journal.begin(&page)?;
+                while let Some(point) = journal.advance(&mut append)? {
+                    if task.fails_at(point.name()) && point != AppendPoint::Checkpoint {
+                        journal.fail(&mut append)?;
+                    }
+                }
+                journal.end(append).map(drop)
+            },
+        )?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        // The projection can be made again at any time, and its failure fails no pass.
+        let _ = Projection::open(task.run_path(&run.run_id), &task.inner.host)
+            .and_then(|mut projection| projection.catch_up());
+        Ok(())
+    }
+
+    fn recover_journal(&mut self) -> Result<()> {
+        let Some((run, _)) = self.task.current_remote() else { return Ok(()) };
+        let owner =
+            journal_owner(&self.task.inner, &run, run.provider_job_id.as_deref(), run.turn_id.as_deref());
+        let path = self.task.run_path(&run.run_id);
+        self.task.inner.with_journal(owner, &path, |journal| journal.recover().map(drop))
+    }
+
+    /// The directory of the current run, which the pass has made where it was missing.
+    pub(super) fn run_directory(&self) -> Result<Arc<dyn Directory>> {
+        let run_id = self.task.ledger.current_run_id.clone().unwrap_or_default();
+        self.task.root.open_directory(&run_id).map_err(unreadable)
+    }
+
+    /// Makes a call of the transport and notes it.
+    pub(super) async fn call(&mut self, method: Method, input: Value) -> Ended {
+        let Value::Object(input) = input else { return Ended::Aborted };
+        self.called.push(method.word());
+        let limit = method.reply_limit(self.task.inner.options.limits.result_bytes);
+        let end = self.line.transport(method, input, limit).await;
+        match end.ended {
+            Ended::Error(error) => {
+                let error = error.for_method(method, end.sending);
+                self.retry_after_ms = error.retry_after_ms.map(|ms| ms as f64);
+                Ended::Error(error)
+            }
+            ended => ended,
+        }
+    }
+
+    /// The failure of a call that ended without a reply that could be read.
+    pub(super) fn lost(&self, method: Method, ended: Ended) -> Error {
+        let cause = |code, reason, what: &str| {
+            Error::new(code, format!("{what}, method=`{}`", method.word())).with_reason(reason)
+        };
+        match ended {
+            Ended::Deadline => cause(Code::ExecutionDeadline, "deadline", "a call did not end in its time"),
+            Ended::Aborted => cause(Code::ExecutionIo, "aborted", "a call was aborted"),
+            Ended::Oversized => cause(Code::ExecutionProtocol, "shape", "a reply is too long"),
+            Ended::Value(_) => cause(Code::ExecutionProtocol, "shape", "a reply makes no sense"),
+            Ended::Error(TransportError { kind, ref message, .. }) => {
+                let error = TransportError::of(kind, message.as_str());
+                let (code, reason) = error.cause();
+                let said = self.task.inner.redactor.beginning(message, 200);
+                cause(code, reason, &format!("the transport failed, said=`{said}`"))
+            }
+        }
+    }
+
+    /// Saves a failure as a reason to come again, and tells it (EX-BND-13).
+    ///
+    /// # Errors
+    /// What could not be saved, and the refusals that leave all files as they were.
+    pub(super) fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
+        let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
+        let Some(run) = self.task.ledger.current() else { return Err(failure) };
+        let run_id = run.run_id.clone();
+        let delay = self.task.inner.delay_ms(run.failures.saturating_add(1), self.retry_after_ms);
+        let next = observe::failed(&self.task.ledger, &run_id, &failure, self.task.now(), delay);
+        self.task.persist(next)?;
+        self.task.align(&run_id);
+        Ok(Some(failure))
+    }
+
+    /// EX-BND-12.
+    fn report(&self, failure: Option<Error>) -> Value {
+        let ledger = &self.task.ledger;
+        let run = ledger.current();
+        let operation = run.and_then(|run| ledger.operation_of(run));
+        let has_lookup = self.task.inner.options.has(Method::Lookup);
+        let recovery = run.and_then(|run| projection::recovery(run, operation, has_lookup));
+        let members = [
+            ("runId", Value::from(run.map(|run| run.run_id.as_str()))),
+            ("acceptance", Value::from(operation.map(|operation| operation.acceptance.word()))),
+            ("state", Value::from(run.map(|run| run.state.word()))),
+            ("terminalState", Value::from(run.and_then(|run| run.terminal_state).map(|end| end.word()))),
+            (
+                "called",
+                Value::from(self.called.iter().map(|called| Value::from(*called)).collect::<Vec<_>>()),
+            ),
+            ("error", failure.map_or(Value::Null, |failure| shown(&failure))),
+            ("nextAttemptAt", Value::from(run.and_then(|run| run.next_attempt_at))),
+            ("recovery", Value::from(recovery)),
+            ("execution", run.map_or(Value::Null, Execution::to_value)),
+        ];
+        Value::Object(members.into_iter().collect::<Object>())
+    }
+}
+
+fn shown(error: &Error) -> Value {
+    let members = [
+        ("code", Value::from(error.code().name())),
+        ("reason", Value::from(error.reason())),
+        ("remedy", Value::from(error.remedy())),
+    ];
+    Value::Object(members.into_iter().collect::<Object>())
+}
+
+/// The last validated cursor. The ledger's were checked before the pass began.
+fn cursor_of(run: &Execution) -> Option<Cursor> {
+    Cursor::from_value(&run.cursor).ok()
+}
+
+fn journal_owner(inner: &Inner, run: &Execution, job: Option<&str>, turn: Option<&str>) -> Owner {
+    Owner {
+        task_id: inner.owner.task_id.clone(),
+        run_id: run.run_id.clone(),
+        provider: inner.owner.provider.clone(),
+        job_id: job.map(str::to_owned),
+        turn_id: turn.map(str::to_owned),
+    }
+}
+
+impl Inner {
+    /// Works with the journal of a run, which is kept open from one pass to the next.
+    fn with_journal<T>(
+        &self,
+        owner: Owner,
+        path: &PathBuf,
+        work: impl FnOnce(&mut Journal) -> Result<T>,
+    ) -> Result<T> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut journal = match files.journal.take().filter(|journal| *journal.owner() == owner) {
+            Some(journal) => journal,
+            None => Journal::open(path, owner, &self.host, &self.redactor)?,
+        };
+        let done = work(&mut journal);
+        files.journal = Some(journal);
+        done
+    }
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::new(Code::ExecutionIo, "the run's directory cannot be read").with_source(error)
+}
+
+pub(super) fn unknown_run(run_id: &str) -> Error {
+    Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`")).with_run_id(run_id)
+}

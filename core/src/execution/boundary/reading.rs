@@ -1,0 +1,136 @@
+//! What may be read of a run without a lock: its job record, its outcome, and how its preparation stands (EX-BND-16, EX-BND-20,
+//! EX-BND-26, EX-BND-31, EX-PRE-16, EX-PRE-22). Nothing here writes, takes a lock or calls anybody.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Inner;
+use crate::error::{Code, Error, Result};
+use crate::execution::ledger::Ledger;
+use crate::execution::ledger::record::{Execution, RunKind};
+use crate::execution::preparation::{self, Judgement, Status};
+use crate::execution::{job, keys, outcome};
+use crate::journal::RESULT;
+use crate::json::{Object, Value};
+use crate::storage::Directory;
+
+/// The most that `resultBytes` can be set to, and as much again for what the library adds.
+const MAX_RESULT_BYTES: u64 = 2 * 67_108_864;
+
+/// The root and its ledger as it stands; the empty one where there is no root yet.
+pub(super) fn ledger(inner: &Inner) -> Result<(Option<Arc<dyn Directory>>, Ledger)> {
+    inner.check_fork()?;
+    match inner.host.files.open_to_read(&inner.options.root) {
+        Ok(root) => {
+            let ledger = inner.read(&*root)?;
+            Ok((Some(root), ledger))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok((None, Ledger::empty(inner.owner.clone())))
+        }
+        Err(error) => {
+            Err(Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error))
+        }
+    }
+}
+
+/// Where the files of a run are, or would be.
+pub(super) fn dir_of(inner: &Inner, run_id: &str) -> Result<PathBuf> {
+    keys::check_id("runId", run_id)?;
+    Ok(inner.options.root.join(run_id))
+}
+
+/// The job record of a run as it stands, also of one from before the ledger; none where there is none.
+pub(super) fn read(inner: &Inner, run_id: &str) -> Result<Option<Object>> {
+    keys::check_id("runId", run_id)?;
+    inner.check_fork()?;
+    match inner.host.files.open_to_read(&inner.options.root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error))
+        }
+        Ok(root) => match run_directory(&*root, run_id)? {
+            Some(run) => job::read(&*run),
+            None => Ok(None),
+        },
+    }
+}
+
+/// EX-BND-16.
+pub(super) fn outcome(inner: &Inner, run_id: &str) -> Result<Value> {
+    let (root, ledger) = ledger(inner)?;
+    let run = known(&ledger, run_id)?;
+    if !run.is_settled() {
+        return Ok(Value::Null);
+    }
+    let directory = root.map(|root| run_directory(&*root, run_id)).transpose()?.flatten();
+    let (result, job) = match directory {
+        Some(directory) => (result(&*directory)?, job::read(&*directory)?),
+        None => (None, None),
+    };
+    let result = result.filter(|result| outcome::is_own(result, &ledger.owner, run));
+    Ok(outcome::of(run, ledger.operation_of(run), result.as_ref(), job.as_ref()).unwrap_or(Value::Null))
+}
+
+/// EX-PRE-16.
+pub(super) fn preparation_status(inner: &Inner, run_id: &str) -> Result<Status> {
+    let (_, ledger) = ledger(inner)?;
+    let run = intake(&ledger, run_id)?;
+    Ok(preparation::status(run, ledger.stop_fence.as_ref()))
+}
+
+/// EX-PRE-22.
+pub(super) fn judge_preparation(inner: &Inner, run_id: &str) -> Result<Judgement> {
+    let (root, ledger) = ledger(inner)?;
+    let run = intake(&ledger, run_id)?;
+    if !run.collected || run.result_rejected {
+        return Ok(Judgement::Pending);
+    }
+    let directory = root.map(|root| run_directory(&*root, run_id)).transpose()?.flatten();
+    let result = directory.map(|directory| result(&*directory)).transpose()?.flatten();
+    let has_result = result.is_some_and(|result| outcome::is_own(&result, &ledger.owner, run));
+    Ok(if has_result { preparation::judge(run, ledger.intake_deadline_at) } else { Judgement::Pending })
+}
+
+fn known<'a>(ledger: &'a Ledger, run_id: &str) -> Result<&'a Execution> {
+    keys::check_id("runId", run_id)?;
+    ledger.executions.get(run_id).ok_or_else(|| {
+        Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`"))
+            .with_run_id(run_id)
+    })
+}
+
+fn intake<'a>(ledger: &'a Ledger, run_id: &str) -> Result<&'a Execution> {
+    let run = known(ledger, run_id)?;
+    if run.kind == RunKind::Intake {
+        return Ok(run);
+    }
+    let message = format!("the run is no intake, run=`{run_id}`");
+    Err(Error::new(Code::ExecutionInput, message).with_run_id(run_id))
+}
+
+fn run_directory(root: &dyn Directory, run_id: &str) -> Result<Option<Arc<dyn Directory>>> {
+    match root.open_directory(run_id) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(|error| {
+            Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error)
+        }),
+    }
+}
+
+/// The cached result; none where there is none, or none that can be read. Its version is judged first (EX-UPG-09).
+fn result(run: &dyn Directory) -> Result<Option<Object>> {
+    let mut bytes = Vec::new();
+    match run.read_and_close(RESULT, MAX_RESULT_BYTES, &mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(Error::new(Code::ExecutionIo, "result.json cannot be read").with_source(error));
+        }
+        Ok(_) => {}
+    }
+    let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
+    let Some(Value::Object(result)) = value else { return Ok(None) };
+    crate::execution::version::check("result", RESULT, result.get("version"), 1)?;
+    Ok(Some(result))
+}
