@@ -216,19 +216,23 @@ impl Pass {
             return Ok(());
         }
         let journal = self.recover_journal();
+        let done = self.steps_behind(&journal, is_forced).await;
+        match journal {
+            // Whatever else failed, the journal is what has to be put right first.
+            Err(error) if !self.is_settled() => Err(error),
+            _ => done,
+        }
+    }
+
+    async fn steps_behind(&mut self, journal: &Result<()>, is_forced: bool) -> Result<()> {
         let directory = self.run_directory()?;
         collect::recover_rejected(&mut self.task, &*directory)?;
-        let observed = match &journal {
-            Ok(()) => self.observe(is_forced).await,
-            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
-            Err(_) => self.stop(is_forced).await.map(drop),
-        };
-        observed?;
-        collect::collect(self).await?;
         match journal {
-            Err(error) if !self.is_settled() => Err(error),
-            _ => Ok(()),
+            Ok(()) => self.observe(is_forced).await?,
+            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
+            Err(_) => drop(self.stop(is_forced).await?),
         }
+        collect::collect(self).await
     }
 
     fn is_settled(&self) -> bool {
