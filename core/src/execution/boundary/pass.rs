@@ -431,6 +431,10 @@ impl Pass {
     fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
         let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
+        if run.is_settled() {
+            // What it failed at came after the end was saved, and there is nothing to come again for (EX-REC-26).
+            return Ok(Some(failure));
+        }
         let run_id = run.run_id.clone();
         let delay = self.task.inner.delay_ms(run.failures.saturating_add(1), self.retry_after_ms);
         let next = observe::failed(&self.task.ledger, &run_id, &failure, self.task.now(), delay);
