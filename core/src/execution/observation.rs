@@ -98,7 +98,8 @@ fn gap(reply: &Reply) -> Result<bool> {
 }
 
 fn observed_at(reply: &Reply, recorded: &Recorded<'_>, now: u64) -> Result<u64> {
-    let observed = reply.given("observedAt").and_then(Value::as_number).filter(|number| is_whole_time(number));
+    let observed =
+        reply.given("observedAt").and_then(Value::as_number).filter(|number| is_whole_time(number));
     let observed =
         observed.ok_or_else(|| rejected("time", "observedAt is no whole number of milliseconds"))?;
     // A whole number that no saved time can hold lies before every run or behind every clock.
@@ -123,8 +124,8 @@ fn completed_at(
 ) -> Result<Option<u64>> {
     let Some(value) = reply.given("completedAt") else { return Ok(None) };
     let completed = value.as_number().and_then(Number::as_u64);
-    let completed = completed
-        .filter(|completed| state.is_terminal() && (started_at..=observed_at).contains(completed));
+    let completed =
+        completed.filter(|completed| state.is_terminal() && (started_at..=observed_at).contains(completed));
     let message = "completedAt needs a terminal state, and lies between the start and the observation";
     completed.map(Some).ok_or_else(|| rejected("completion", message))
 }

@@ -336,8 +336,13 @@ impl Pass {
         self.task.point("pass.events")?;
         let progress_ms = self.task.inner.options.limits.progress_ms;
         let now = self.task.now();
-        let next =
+        let mut next =
             observe::observed(&self.task.ledger, &operation.operation_id, observation, now, progress_ms)?;
+        // An ended run has no stop that is to be sent again. While there is one, its failure stays told (EX-ERR-05).
+        self.stop_failure.take_if(|_| observation.state.is_terminal());
+        if let Some(failure) = &self.stop_failure {
+            next = observe::noted(&next, &run.run_id, failure, now);
+        }
         self.task.persist(next)?;
         self.task.point("pass.state")?;
         self.task.align(&run.run_id);
@@ -433,6 +438,7 @@ impl Pass {
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
         if run.is_settled() {
             // What it failed at came after the end was saved, and there is nothing to come again for (EX-REC-26).
+            self.align();
             return Ok(Some(failure));
         }
         let run_id = run.run_id.clone();
