@@ -3,6 +3,7 @@
 
 pub(crate) mod ground;
 pub(crate) mod output;
+pub(crate) mod pass;
 pub(crate) mod run;
 pub(crate) mod task;
 
