@@ -5,6 +5,7 @@ pub(crate) mod driver;
 pub(crate) mod ground;
 pub(crate) mod memory_task;
 pub(crate) mod output;
+pub(crate) mod pass;
 pub(crate) mod run;
 pub(crate) mod task;
 
