@@ -11,6 +11,7 @@ mod allocations;
 mod support;
 
 mod cases;
+mod execution_cancel;
 mod execution_capability;
 mod execution_capability_checks;
 mod execution_contract;
