@@ -21,7 +21,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-LOC", "1 4-16 18-20 23-24 27-30"),
     ("EX-UPG", "1-13"),
     ("EX-ERR", "1 5-6 8"),
-    ("EX-SEA", "4 6-8 12 15-17 19"),
+    ("EX-SEA", "4 6-8 15-17 19"),
 ];
 
 /// The clauses of such a list, one by one.
