@@ -38,6 +38,8 @@ mod execution_limits;
 mod execution_local_output;
 mod execution_local_output_queue;
 mod execution_local_output_retention;
+mod execution_preparation;
+mod execution_preparation_status;
 mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;
