@@ -33,6 +33,7 @@ mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;
 mod execution_result_view;
+mod execution_results;
 mod harness_adapters;
 mod harness_settings;
 mod harness_state_claims;
