@@ -18,6 +18,7 @@ mod execution_contract_inputs;
 mod execution_cursor;
 mod execution_errors;
 mod execution_fuzz_seeds;
+mod execution_identities;
 mod execution_journal;
 mod execution_journal_anything;
 mod execution_journal_damage;
