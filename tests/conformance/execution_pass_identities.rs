@@ -1,4 +1,4 @@
-//! EX-IDN: whose a reply is. Job, root turn and session are compared byte for byte and never move.
+//! EX-IDN in passes: whose a reply is. Job, root turn and session are compared byte for byte and never move.
 
 use std::collections::BTreeMap;
 
