@@ -3,8 +3,8 @@
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-CAP", "7 11-12 14-15 19-20 22-23 25"),
-    ("EX-TRA", "1-9 13 15 17-25 28-29 32-35"),
-    ("EX-BND", "1 3-31 33-46"),
+    ("EX-TRA", "6 9 15 17-20 22-25 28 32-33 35"),
+    ("EX-BND", "1 3-31 33-35 37-38 44-46"),
     ("EX-CUR", "7-13 15 23"),
     ("EX-OBS", "1-38"),
     ("EX-IDN", "1-25"),
@@ -21,7 +21,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-LOC", "1-30"),
     ("EX-UPG", "1-13"),
     ("EX-ERR", "1 5-6 8"),
-    ("EX-SEA", "1-20"),
+    ("EX-SEA", "4 6-8 12 15-17 19"),
 ];
 
 /// The clauses of such a list, one by one.

@@ -171,7 +171,7 @@ fn ex_err_03_every_reason_that_the_code_gives_is_one_of_the_list() {
             given.insert(reason);
         }
     }
-    for expected in ["cursor", "checkpoint-cursor", "secret", "output-state", "log-meta"] {
+    for expected in ["cursor", "checkpoint-cursor", "secret", "output-state"] {
         assert!(given.contains(expected), "`{expected}` was not found among {given:?}");
     }
 }

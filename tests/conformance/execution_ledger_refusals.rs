@@ -1,6 +1,9 @@
 //! What refuses a dispatch, in which order, and that nothing is changed or called then: EX-LED-20 to EX-LED-26, EX-CAP-07,
 //! EX-CAP-11, EX-CAP-12, EX-CUR-13, EX-CUR-15, EX-ERR-06, EX-RED-15.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use gallivant_core::Code;
 use gallivant_core::execution::{AbortToken, Boundary, Step};
 use serde_json::{Value as Json, json};
@@ -143,11 +146,23 @@ fn rules() -> Vec<Rule> {
     ]
 }
 
+/// The files of a task with one settled run.
+fn settled() -> &'static BTreeMap<String, Vec<u8>> {
+    static FILES: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let task = TaskRoot::new();
+        task.accepted(1);
+        task.settle(1);
+        task.tree()
+    })
+}
+
 /// A task with one settled run, broken by these rules, and the refusal of its next submit.
 fn refusal(broken: &[&Rule]) -> (Code, Option<&'static str>) {
     let mut task = TaskRoot::new();
-    task.accepted(1);
-    task.settle(1);
+    for (path, bytes) in settled().iter().filter(|(path, _)| !path.ends_with('/')) {
+        task.plant(path, bytes);
+    }
     // Later rules first: a version that is not supported hides whatever else is edited.
     for rule in broken.iter().rev() {
         (rule.disk)(&task);

@@ -28,6 +28,7 @@
 //! - [`health`]: whether an account of a provider may be dispatched to;
 //! - [`initial_dispatch`]: the marker of a start that may not have been dispatched yet;
 //! - [`outcome`]: what a settled run has come to; [`preparation`]: how an intake turn stands, and whether it came in time;
+//! - [`functions`]: the pure functions under their public names;
 //! - [`faults`]: the points at which a test fails.
 
 pub mod backoff;
@@ -39,6 +40,7 @@ pub mod cost;
 pub mod cursor;
 pub mod existing;
 pub mod faults;
+pub mod functions;
 pub mod health;
 pub mod health_store;
 pub mod initial_dispatch;
@@ -61,7 +63,7 @@ pub mod version;
 mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
-pub use boundary::{Boundary, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
+pub use boundary::{Boundary, Called, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
 pub use capability::{Adapter, Capability, Choice, ExecutionRegistry, Runtime, assert_execution_dependency};
 pub use contract::{
     Acknowledgement, Method, TransportError, collection_validation_error, dispatch_not_sent_error,

@@ -157,10 +157,10 @@ impl Pass {
                 let progress_ms = inner.options.limits.progress_ms;
                 transition::answered(&self.task.ledger, &run.run_id, *confirmed, now, progress_ms)
             }
-            Err(_) => {
+            Err(error) => {
                 let retry_after_ms = self.take_retry_after();
                 let delay = |failures| inner.delay_ms(failures, retry_after_ms);
-                transition::lost(&self.task.ledger, &run.run_id, now, delay)
+                transition::lost(&self.task.ledger, &run.run_id, error, now, delay)
             }
         };
         self.task.persist(next)?;

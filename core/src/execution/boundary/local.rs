@@ -273,7 +273,7 @@ impl Pass {
                 check_session(run, &settlement)?;
                 let ended_at = run.exit_snapshot.as_ref().and_then(|snapshot| snapshot.ended_at);
                 self.save_result(&*directory, run, operation, told, ended_at)?;
-                (settlement, exit.map_or(Value::Null, |exit| integer(exit)))
+                (settlement, exit.map_or(Value::Null, integer))
             }
         };
         let next =

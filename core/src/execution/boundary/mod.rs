@@ -6,9 +6,11 @@
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
 //! - `cancel`: stops; `local`: process runs;
+//! - `by_name`: the methods under their public names;
 //! - `projection`, `reading`: what may be read without a lock.
 
 mod answers;
+mod by_name;
 mod cancel;
 mod collect;
 mod dispatch;
@@ -26,6 +28,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
+pub use by_name::Called;
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
 
 use super::backoff::{self, Jitter, RandomJitter};
@@ -298,6 +301,30 @@ impl Boundary {
     /// and those of [`Boundary::inspect`].
     pub fn outcome(&self, run_id: &str) -> Result<Value> {
         reading::outcome(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// The job record of the current local run, which `latest-run` names; none where there is none (EX-BND-25).
+    ///
+    /// # Errors
+    /// As [`Boundary::read`].
+    pub fn current(&self) -> Result<Option<Object>> {
+        reading::current(&self.inner).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Walks the journal of a run and says what is whole, what is a gap and what is corrupt (EX-BND-45, EX-JRN-84). Changes nothing.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for an id that is none, and those of [`crate::journal::check()`].
+    pub fn check(&self, run_id: &str) -> Result<Value> {
+        Ok(crate::journal::check(self.dir_of(run_id)?, &self.inner.host)?.to_value())
+    }
+
+    /// What may be shown of a run's result, redacted as a whole; null before there is one (EX-JRN-54).
+    ///
+    /// # Errors
+    /// Those of [`crate::journal::result_view()`] and of [`Boundary::outcome`].
+    pub fn result_view(&self, run_id: &str) -> Result<Value> {
+        reading::result_view(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
     /// How an intake turn stands, and what a coordinator does next (EX-PRE-16, EX-PRE-27, EX-PRE-28). Reads one file, takes no

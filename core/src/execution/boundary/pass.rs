@@ -215,19 +215,23 @@ impl Pass {
             return Ok(());
         }
         let journal = self.recover_journal();
+        let done = self.steps_behind(&journal, is_forced).await;
+        match journal {
+            // Whatever else failed, the journal is what has to be put right first.
+            Err(error) if !self.is_settled() => Err(error),
+            _ => done,
+        }
+    }
+
+    async fn steps_behind(&mut self, journal: &Result<()>, is_forced: bool) -> Result<()> {
         let directory = self.run_directory()?;
         collect::recover_rejected(&mut self.task, &*directory)?;
-        let observed = match &journal {
-            Ok(()) => self.observe(is_forced).await,
-            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
-            Err(_) => self.stop(is_forced).await.map(drop),
-        };
-        observed?;
-        collect::collect(self).await?;
         match journal {
-            Err(error) if !self.is_settled() => Err(error),
-            _ => Ok(()),
+            Ok(()) => self.observe(is_forced).await?,
+            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
+            Err(_) => drop(self.stop(is_forced).await?),
         }
+        collect::collect(self).await
     }
 
     fn is_settled(&self) -> bool {
@@ -331,8 +335,13 @@ impl Pass {
         self.task.point("pass.events")?;
         let progress_ms = self.task.inner.options.limits.progress_ms;
         let now = self.task.now();
-        let next =
+        let mut next =
             observe::observed(&self.task.ledger, &operation.operation_id, observation, now, progress_ms)?;
+        // An ended run has no stop that is to be sent again. While there is one, its failure stays told (EX-ERR-05).
+        self.stop_failure.take_if(|_| observation.state.is_terminal());
+        if let Some(failure) = &self.stop_failure {
+            next = observe::noted(&next, &run.run_id, failure, now);
+        }
         self.task.persist(next)?;
         self.task.point("pass.state")?;
         self.task.align(&run.run_id);
@@ -426,6 +435,11 @@ impl Pass {
     pub(super) fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
         let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
+        if run.is_settled() {
+            // What it failed at came after the end was saved, and there is nothing to come again for (EX-REC-26).
+            self.align();
+            return Ok(Some(failure));
+        }
         let run_id = run.run_id.clone();
         let delay = self.task.inner.delay_ms(run.failures.saturating_add(1), self.retry_after_ms);
         let next = observe::failed(&self.task.ledger, &run_id, &failure, self.task.now(), delay);

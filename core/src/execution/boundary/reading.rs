@@ -58,6 +58,40 @@ pub(super) fn read(inner: &Inner, run_id: &str) -> Result<Option<Object>> {
     }
 }
 
+/// EX-BND-25.
+pub(super) fn current(inner: &Inner) -> Result<Option<Object>> {
+    inner.check_fork()?;
+    let failed = |error| Error::new(Code::ExecutionIo, "latest-run cannot be read").with_source(error);
+    let mut bytes = Vec::new();
+    let found = inner
+        .host
+        .files
+        .open_to_read(&inner.options.root)
+        .and_then(|root| root.read_and_close(job::LATEST_RUN, 1024, &mut bytes));
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(failed)?,
+    };
+    match String::from_utf8(bytes).ok().filter(|run_id| keys::is_id(run_id)) {
+        Some(run_id) => read(inner, &run_id),
+        None => Ok(None),
+    }
+}
+
+/// EX-JRN-54.
+pub(super) fn result_view(inner: &Inner, run_id: &str) -> Result<Value> {
+    let (_, ledger) = ledger(inner)?;
+    let run = known(&ledger, run_id)?;
+    let cost = ledger.operation_of(run).and_then(|operation| operation.cost_usd).max(run.cost_usd);
+    let standing = crate::journal::Standing {
+        outcome: Some(outcome(inner, run_id)?).filter(|outcome| !outcome.is_null()),
+        cost_usd: cost.map(|cost| cost.to_number()),
+    };
+    let directory = dir_of(inner, run_id)?;
+    let view = crate::journal::result_view(directory, &inner.host, &inner.options.secrets, &standing)?;
+    Ok(view.unwrap_or(Value::Null))
+}
+
 /// EX-BND-16.
 pub(super) fn outcome(inner: &Inner, run_id: &str) -> Result<Value> {
     let (root, ledger) = ledger(inner)?;

@@ -4,12 +4,11 @@
 //! plays the transport, the process host and the clock, and the core does the rest.
 //!
 //! - `wire`: the lines; `desk`: who waits for which answer; `call`: a machine on its thread;
-//! - `faults`: scripted crashes, failures and pauses; `functions`: the pure functions.
+//! - `faults`: scripted crashes, failures and pauses.
 
 mod call;
 mod desk;
 mod faults;
-mod functions;
 mod wire;
 
 use std::io::{self, BufRead};
@@ -18,11 +17,11 @@ use std::sync::Arc;
 use std::thread;
 
 use gallivant_core::execution::{
-    AbortToken, Boundary, ExecutionOptions, FixedJitter, Machine, Reply, TransportError, keys,
+    AbortToken, Boundary, Called, ExecutionOptions, FixedJitter, Reply, TransportError, functions,
 };
 use gallivant_core::json::{Object, Value};
 use gallivant_core::testing::ManualClock;
-use gallivant_core::{Code, Error, Host, Result, journal};
+use gallivant_core::{Code, Error, Host, Result};
 
 use call::Running;
 use desk::{Desk, Dropping, Said};
@@ -51,7 +50,6 @@ struct Driver {
 
 struct Open {
     boundary: Boundary,
-    root: PathBuf,
     host: Host,
     clock: Arc<ManualClock>,
 }
@@ -95,26 +93,33 @@ impl Driver {
 
     fn call(&self, id: Value, message: &Members) {
         let method = text(message, "method").unwrap_or_default();
-        let args = members(raw(message, "args")).unwrap_or_default();
         if let Some(function) = method.strip_prefix("fn:") {
-            return say_done(&id, functions::call(function, &args));
+            return say_done(&id, functions::call(function, raw(message, "args")));
         }
         let Some(open) = &self.open else { return say_done(&id, Err(wrong("no boundary is open"))) };
-        let abort = AbortToken::new();
-        match machine(&open.boundary, &method, message, &args, &abort) {
-            Ok(Some(machine)) => {
-                let (number, said) = self.desk.open(abort);
-                let desk = Arc::clone(&self.desk);
-                let clock = Arc::clone(&open.host.clock);
-                thread::spawn(move || Running { id, number, said, desk, clock }.run(machine));
+        let input = match raw(message, "args") {
+            "null" => Ok(Object::new()),
+            _ => object(message, "args").ok_or_else(|| wrong("args is no object")),
+        };
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return say_done(&id, Err(error)),
+        };
+        let (desk, clock) = (Arc::clone(&self.desk), Arc::clone(&open.host.clock));
+        let (boundary, abort) = (open.boundary.clone(), AbortToken::new());
+        let (number, said) = self.desk.open(abort.clone());
+        // On a thread of its own from the beginning: a paused call may hold what a read waits for, and its answer has to be heard.
+        thread::spawn(move || match boundary.call(&method, input, abort) {
+            Ok(Called::Machine(machine)) => Running { id, number, said, desk, clock }.run(*machine),
+            Ok(Called::Answer(answer)) => {
+                say_done(&id, Ok(answer));
+                desk.forget(number);
             }
-            Ok(None) => {
-                // A paused call may hold what a read waits for, and its answer has to be heard.
-                let (boundary, root, host) = (open.boundary.clone(), open.root.clone(), open.host.clone());
-                thread::spawn(move || say_done(&id, read(&boundary, &root, &host, &method, &args)));
+            Err(error) => {
+                say_done(&id, Err(error));
+                desk.forget(number);
             }
-            Err(error) => say_done(&id, Err(error)),
-        }
+        });
     }
 }
 
@@ -129,74 +134,7 @@ fn open(message: &Members, desk: &Arc<Desk>) -> Result<Open> {
     options.jitter = Some(Arc::new(FixedJitter(jitter.unwrap_or(1.0))));
     let clock = Arc::new(ManualClock::new(now));
     let host = Host { clock: Arc::clone(&clock) as _, ..Host::system() };
-    Ok(Open { boundary: Boundary::new(options, &host)?, root, host, clock })
-}
-
-/// The machine of a method that has one.
-fn machine(
-    boundary: &Boundary,
-    method: &str,
-    message: &Members,
-    args: &Members,
-    abort: &AbortToken,
-) -> Result<Option<Machine>> {
-    let input = || match raw(message, "args") {
-        "null" => Ok(Object::new()),
-        _ => object(message, "args").ok_or_else(|| wrong("args is no object")),
-    };
-    let abort = abort.clone();
-    Ok(Some(match method {
-        "submit" => boundary.submit(input()?, abort),
-        "continue" => boundary.continue_run(input()?, abort),
-        "prepare" => boundary.prepare(input()?, abort),
-        "recoverResponse" => {
-            let operation_id = text(args, "operationId").unwrap_or_default();
-            let input = object(args, "input").ok_or_else(|| wrong("input is no object"))?;
-            boundary.recover_response(operation_id, input, abort)
-        }
-        "startup" => boundary.startup(abort),
-        "reconcile" => boundary.reconcile(flag(args, "force"), abort),
-        "collect" => boundary.collect(text(args, "runId").unwrap_or_default(), abort),
-        "cancel" => boundary.cancel(input()?, abort),
-        "requestCancel" => boundary.request_cancel(input()?, abort),
-        "preparationStop" => boundary.preparation_stop(input()?, abort),
-        "timeoutStop" => boundary.timeout_stop(input()?, abort),
-        "adopt" => boundary.adopt(input()?, abort),
-        "settleAbsent" => boundary.settle_absent(input()?, abort),
-        _ => return Ok(None),
-    }))
-}
-
-fn flag(args: &Members, name: &str) -> bool {
-    matches!(value(args, name), Some(Value::Bool(true)))
-}
-
-/// What a method gives that reads only.
-fn read(
-    boundary: &Boundary,
-    root: &std::path::Path,
-    host: &Host,
-    method: &str,
-    args: &Members,
-) -> Result<Value> {
-    match method {
-        "inspect" => boundary.inspect(),
-        "preparationStatus" => {
-            Ok(boundary.preparation_status(&text(args, "runId").unwrap_or_default())?.to_value())
-        }
-        "judgePreparation" => {
-            let judged = boundary.judge_preparation(&text(args, "runId").unwrap_or_default())?;
-            Ok(judged.word().into())
-        }
-        "outcome" => boundary.outcome(&text(args, "runId").unwrap_or_default()),
-        "capabilities" => Ok(boundary.capabilities()),
-        "check" => {
-            let run_id = text(args, "runId").unwrap_or_default();
-            keys::check_id("runId", &run_id)?;
-            Ok(journal::check(root.join(run_id), host)?.to_value())
-        }
-        _ => Err(wrong(&format!("no such method, method=`{method}`"))),
-    }
+    Ok(Open { boundary: Boundary::new(options, &host)?, host, clock })
 }
 
 /// A host that has an object makes the text of it that is judged; what is no value of the library's goes on as it came.
