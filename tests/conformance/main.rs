@@ -40,6 +40,7 @@ mod execution_local_output;
 mod execution_local_output_queue;
 mod execution_local_output_retention;
 mod execution_machine;
+mod execution_memory_transport;
 mod execution_observation;
 mod execution_redaction;
 mod execution_redaction_cases;
