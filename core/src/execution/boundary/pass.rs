@@ -9,16 +9,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::task::Task;
-use super::{Inner, collect, projection};
+use super::{Inner, collect, projection, reading};
 use crate::error::{Code, Error, Result};
-use crate::execution::backoff::is_due;
 use crate::execution::contract::question::{Intent, Job};
 use crate::execution::contract::{Method, Reply, TransportError};
 use crate::execution::cursor::{Cursor, gap_id};
 use crate::execution::ledger::lock::AbortToken;
-use crate::execution::ledger::record::{
-    Acceptance, Action, Cancellation, CancellationStatus, Execution, Operation,
-};
+use crate::execution::ledger::record::{Acceptance, Action, Execution, Operation};
 use crate::execution::machine::{Ended, Line};
 use crate::execution::observation::{Observation, Recorded};
 use crate::execution::states::ProviderState;
@@ -54,15 +51,8 @@ pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, 
     pass.align();
     let is_forced = matches!(wish, Wish::Forced);
     let now = pass.task.now();
-    let due = |at| is_forced || is_due(at, now);
-    let (is_pass_due, is_stop_due) = match pass.task.ledger.current() {
-        Some(run) => {
-            let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
-            let stop = run.cancellation.as_ref().filter(is_pending);
-            (due(run.next_attempt_at), stop.is_some_and(|stop| due(stop.next_attempt_at)))
-        }
-        None => (false, false),
-    };
+    let reading::Due { pass: is_pass_due, stop: is_stop_due } =
+        reading::due(pass.task.ledger.current(), is_forced, now);
     let failure = if is_pass_due {
         pass.steps(is_forced).await.err()
     } else if is_stop_due && pass.task.inner.options.is_local() {
