@@ -47,6 +47,7 @@ mod execution_local_output_queue;
 mod execution_local_output_retention;
 mod execution_local_runs;
 mod execution_machine;
+mod execution_memory_transport;
 mod execution_observation;
 mod execution_pass_identities;
 mod execution_preparation;
