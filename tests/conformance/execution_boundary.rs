@@ -1,5 +1,5 @@
-//! The boundary object: how it is made, what its calls give, and what they leave after a crash: EX-BND-03 to EX-BND-09,
-//! EX-BND-17, EX-BND-33 to EX-BND-35, EX-BND-40, EX-CAP-19, EX-CAP-23.
+//! The boundary object: how it is made, what its calls give, and what they leave after a crash: EX-BND-03,
+//! EX-BND-05 to EX-BND-09, EX-BND-17, EX-BND-33, EX-BND-35, EX-BND-40, EX-CAP-19, EX-CAP-23.
 
 use std::sync::Arc;
 
@@ -33,14 +33,17 @@ fn ex_bnd_03_no_provider_state_implies_that_something_is_ready() {
     task.accepted(1);
     task.edit(|ledger| ledger["executions"]["run-1"]["state"] = json!("succeeded"));
     let shown = task.inspect();
-    assert_eq!((&shown["state"], &shown["live"], &shown["collected"]), (&json!("succeeded"), &json!(true), &json!(false)));
+    assert_eq!(
+        (&shown["state"], &shown["live"], &shown["collected"]),
+        (&json!("succeeded"), &json!(true), &json!(false))
+    );
     let boundary = task.boundary();
     assert!(boundary.outcome("run-1").expect("read").is_null(), "it is not settled");
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])).0, Code::ExecutionActive);
 }
 
 #[test]
-fn ex_bnd_04_the_options_are_judged() {
+fn the_options_are_judged() {
     let good = remote_options();
     made(&good).expect("they are good");
     for missing in ["taskId", "provider", "account", "capabilities"] {
@@ -66,7 +69,11 @@ fn ex_bnd_04_the_options_are_judged() {
         (json!({"intakeDeadlineAt": "noon"}), None),
         (json!({"transport": {"methods": ["submit", "dance"]}}), None),
     ] {
-        assert_eq!(not_made(&with(good.clone(), changes.clone())), (Code::ExecutionInput, reason), "{changes}");
+        assert_eq!(
+            not_made(&with(good.clone(), changes.clone())),
+            (Code::ExecutionInput, reason),
+            "{changes}"
+        );
     }
 }
 
@@ -79,7 +86,10 @@ fn ex_bnd_05_exactly_one_of_transport_and_runner_that_fits_the_record() {
     assert_eq!(not_made(&with(remote_options(), json!({"transport": null}))), refusal, "neither");
     assert_eq!(not_made(&with(remote_options(), json!({"transport": null, "runner": true}))), refusal);
     let transport = remote_options()["transport"].clone();
-    assert_eq!(not_made(&with(task.options.clone(), json!({"runner": null, "transport": transport}))), refusal);
+    assert_eq!(
+        not_made(&with(task.options.clone(), json!({"runner": null, "transport": transport}))),
+        refusal
+    );
 }
 
 #[test]
@@ -112,7 +122,10 @@ fn ex_bnd_07_another_owner_is_refused_by_every_call_that_would_write() {
         let token = AbortToken::new;
         assert_eq!(task.refused(|t| drive(t.boundary().startup(token()), t, [])), ownership);
         assert_eq!(task.refused(|t| drive(t.boundary().reconcile(true, token()), t, [])), ownership);
-        assert_eq!(task.refused(|t| drive(t.boundary().collect("run-1".to_owned(), token()), t, [])), ownership);
+        assert_eq!(
+            task.refused(|t| drive(t.boundary().collect("run-1".to_owned(), token()), t, [])),
+            ownership
+        );
         assert_eq!(task.refused(|t| drive(t.boundary().cancel(stop(t), token()), t, [])), ownership);
         let queued = object(&json!({"reason": "r", "controlId": "c-1"}));
         assert_eq!(task.refused(|t| drive(t.boundary().request_cancel(queued, token()), t, [])), ownership);
@@ -172,7 +185,11 @@ fn ex_bnd_33_a_run_that_is_given_no_id_is_named_after_its_operation() {
     assert_eq!(ended.ok()["runId"], named);
     assert!(task.exists(&format!("{named}/job.json")));
     assert_eq!(task.submit(dispatch_with(1, json!({"runId": null})), []).ok()["reused"], true);
-    assert_eq!(task.submit(dispatch_with(1, json!({"runId": named})), []).ok()["reused"], true, "one and the same");
+    assert_eq!(
+        task.submit(dispatch_with(1, json!({"runId": named})), []).ok()["reused"],
+        true,
+        "one and the same"
+    );
 }
 
 /// A boundary of a simulated machine.
@@ -195,7 +212,7 @@ fn submit(simulation: &Simulation) -> (bool, Result<Json, Code>) {
 }
 
 #[test]
-fn ex_bnd_34_a_dispatch_that_crashed_anywhere_is_repeated_safely() {
+fn a_dispatch_that_crashed_anywhere_is_repeated_safely() {
     let (_, whole) = simulated_host(9);
     submit(&whole).1.expect("accepted");
     let (mut dispatched_again, mut images) = (0, 0);
@@ -214,8 +231,13 @@ fn ex_bnd_34_a_dispatch_that_crashed_anywhere_is_repeated_safely() {
                 Ok(value) => assert_eq!(value["acceptance"], "accepted", "{number}"),
                 Err(code) => {
                     assert_eq!(code, Code::ExecutionAcceptanceUnknown, "{number}: {}", image.description);
-                    let evidence = object(&json!({"operationId": "op-1", "acknowledgement": acknowledgement(1), "evidence": "e"}));
-                    let Step::Done(done) = simulated(&after).adopt(evidence, AbortToken::new()).start() else { panic!("no call") };
+                    let evidence = object(
+                        &json!({"operationId": "op-1", "acknowledgement": acknowledgement(1), "evidence": "e"}),
+                    );
+                    let Step::Done(done) = simulated(&after).adopt(evidence, AbortToken::new()).start()
+                    else {
+                        panic!("no call")
+                    };
                     assert_eq!(from_core(&done.expect("adopted"))["acceptance"], "accepted");
                 }
             }
@@ -248,8 +270,11 @@ fn ex_bnd_35_two_boundaries_of_a_root_act_one_after_another() {
                     let mut machine = task.boundary().submit(object(&dispatch(1)), AbortToken::new());
                     match machine.start() {
                         Step::Call(call) => {
-                            let reply = gallivant_core::execution::Reply::Value(acknowledgement(1).to_string());
-                            let Ok(Step::Done(Ok(_))) = machine.reply(call.id, reply) else { panic!("accepted") };
+                            let reply =
+                                gallivant_core::execution::Reply::Value(acknowledgement(1).to_string());
+                            let Ok(Step::Done(Ok(_))) = machine.reply(call.id, reply) else {
+                                panic!("accepted")
+                            };
                             (1, Ok(false))
                         }
                         Step::Done(Ok(value)) => (0, Ok(from_core(&value)["reused"] == true)),
@@ -298,7 +323,8 @@ fn ex_cap_19_a_provider_without_a_stop_still_takes_the_request() {
     let mut task = TaskRoot::new();
     task.accepted(1);
     task.options["capabilities"]["cancel"] = json!(false);
-    let stopped = drive(task.boundary().cancel(object(&json!({"reason": "r"})), AbortToken::new()), &task, []);
+    let stopped =
+        drive(task.boundary().cancel(object(&json!({"reason": "r"})), AbortToken::new()), &task, []);
     assert_eq!(stopped.ok(), json!({"confirmed": false, "unsupported": true}));
     assert_eq!(task.run(1)["cancellation"]["status"], "unsupported");
     assert_eq!(task.ledger()["stopFence"]["kind"], "operator");

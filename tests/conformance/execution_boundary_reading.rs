@@ -24,7 +24,10 @@ fn ex_bnd_10_inspect_is_a_cached_read() {
     assert_eq!(shown["providerJobId"], "j-1");
     assert!(before == task.tree());
     let made = task.machine.operations().split_off(operations);
-    assert!(!made.iter().any(|line| line.contains("lock") || line.contains("write") || line.contains("create")), "{made:?}");
+    assert!(
+        !made.iter().any(|line| line.contains("lock") || line.contains("write") || line.contains("create")),
+        "{made:?}"
+    );
 }
 
 /// What this gives of a settled run.
@@ -62,7 +65,10 @@ fn ex_bnd_16_the_outcome_of_a_settled_run() {
         (run["resultRejected"], run["collected"]) = (json!(true), json!(false));
     });
     let rejected = outcome(&task, 1);
-    assert_eq!((&rejected["ok"], &rejected["resultRejected"], &rejected["denials"]), (&json!(false), &json!(true), &json!([])));
+    assert_eq!(
+        (&rejected["ok"], &rejected["resultRejected"], &rejected["denials"]),
+        (&json!(false), &json!(true), &json!([]))
+    );
     let boundary = task.boundary();
     assert_eq!(boundary.outcome("run-9").expect_err("none").code(), Code::ExecutionUnknownRun);
     assert_eq!(boundary.outcome("a/b").expect_err("none").code(), Code::ExecutionInput);
@@ -101,8 +107,12 @@ fn ex_bnd_18_only_a_settled_run_is_not_live() {
 fn ex_bnd_19_an_existing_run_keeps_its_transport_whatever_is_configured_now() {
     let registry = ExecutionRegistry::new().expect("a registry");
     let register = |provider: &str, transport: &str| {
-        let record = with(remote_options()["capabilities"].clone(), json!({"provider": provider, "transport": transport}));
-        let record = Capability::from_value(Value::parse(&record.to_string()).expect("JSON")).expect("a record");
+        let record = with(
+            remote_options()["capabilities"].clone(),
+            json!({"provider": provider, "transport": transport}),
+        );
+        let record =
+            Capability::from_value(Value::parse(&record.to_string()).expect("JSON")).expect("a record");
         let methods = Adapter::Transport(gallivant_core::execution::contract::Methods::all());
         registry.register(record, Some(methods), &[]).expect("registered");
     };
@@ -126,17 +136,22 @@ fn ex_bnd_19_an_existing_run_keeps_its_transport_whatever_is_configured_now() {
     let ask = json!({"operationId": "p", "phase": "draft", "prompt": "p", "model": "m"});
     let reply = json!({"boundary": "text-only", "authority": "provider"});
     prepared.prepare(ask, [Answer::Says(reply)]).ok();
-    let boundary = execution_runner(configured(&prepared), &registry, prepared.machine.host()).expect("saved");
+    let boundary =
+        execution_runner(configured(&prepared), &registry, prepared.machine.host()).expect("saved");
     assert_eq!(provider(&boundary), "prov");
     // Without a ledger it is the job record of the current local run.
     let old = TaskRoot::new();
     old.plant("latest-run", "old-run");
-    old.plant("old-run/job.json", json!({"provider": "other", "execution": {"transport": "cloud-cli"}}).to_string());
+    old.plant(
+        "old-run/job.json",
+        json!({"provider": "other", "execution": {"transport": "cloud-cli"}}).to_string(),
+    );
     let boundary = execution_runner(old.options(), &registry, old.machine.host()).expect("the job record's");
     assert_eq!(provider(&boundary), "other");
     // A kind that is not the registered one is not replaced by it, and a provider that nobody knows has no stand-in.
     task.edit(|ledger| ledger["executions"]["run-1"]["transport"] = json!("older-rest"));
-    let error = execution_runner(configured(&task), &registry, task.machine.host()).expect_err("another kind");
+    let error =
+        execution_runner(configured(&task), &registry, task.machine.host()).expect_err("another kind");
     assert_eq!(error.code(), Code::ExecutionDependency);
     old.plant("old-run/job.json", json!({"provider": "nobody"}).to_string());
     let error = execution_runner(old.options(), &registry, old.machine.host()).expect_err("nobody");
@@ -151,7 +166,11 @@ fn ex_bnd_19_an_existing_run_keeps_its_transport_whatever_is_configured_now() {
 #[test]
 fn reading_a_boundary_writes_nothing_takes_no_lock_and_calls_nobody() {
     let task = TaskRoot::new();
-    task.submit(with(dispatch(1), json!({"kind": "intake", "inputHead": null, "preparation": "text-only"})), accepts(1)).ok();
+    task.submit(
+        with(dispatch(1), json!({"kind": "intake", "inputHead": null, "preparation": "text-only"})),
+        accepts(1),
+    )
+    .ok();
     // Somebody holds the lock all the while.
     let mut machine = task.boundary().cancel(object(&json!({"reason": "r"})), AbortToken::new());
     let Step::Call(_) = machine.start() else { panic!("it calls") };
@@ -173,10 +192,36 @@ fn reading_a_boundary_writes_nothing_takes_no_lock_and_calls_nobody() {
 
 #[test]
 fn ex_bnd_21_the_projection_has_these_members() {
-    let members = ["taskId", "runId", "provider", "account", "kind", "acceptance", "state", "terminalState",
-        "terminalObservedAt", "observedAt", "completedAt", "completionInferred", "reconciledAt", "nextAttemptAt",
-        "failures", "lastError", "recovery", "costUsd", "collected", "collectedAt", "quarantined", "resultRejected",
-        "cancellation", "stopFence", "live", "sessionId", "providerJobId", "turnId"];
+    let members = [
+        "taskId",
+        "runId",
+        "provider",
+        "account",
+        "kind",
+        "acceptance",
+        "state",
+        "terminalState",
+        "terminalObservedAt",
+        "observedAt",
+        "completedAt",
+        "completionInferred",
+        "reconciledAt",
+        "nextAttemptAt",
+        "failures",
+        "lastError",
+        "recovery",
+        "costUsd",
+        "collected",
+        "collectedAt",
+        "quarantined",
+        "resultRejected",
+        "cancellation",
+        "stopFence",
+        "live",
+        "sessionId",
+        "providerJobId",
+        "turnId",
+    ];
     let task = TaskRoot::new();
     for has_run in [false, true] {
         if has_run {
@@ -191,7 +236,10 @@ fn ex_bnd_21_the_projection_has_these_members() {
     for member in members.iter().filter(|member| run.get(**member).is_some()) {
         assert_eq!(shown[member], run[member], "{member}");
     }
-    assert_eq!((&shown["acceptance"], &shown["live"], &shown["recovery"]), (&json!("accepted"), &json!(true), &json!(null)));
+    assert_eq!(
+        (&shown["acceptance"], &shown["live"], &shown["recovery"]),
+        (&json!("accepted"), &json!(true), &json!(null))
+    );
 }
 
 #[test]
@@ -205,25 +253,41 @@ fn ex_bnd_22_after_a_failure_the_last_accepted_state_and_time_are_shown() {
     task.machine.advance_ms(1000);
     pass(observation(NOW + 500, "running")).ok();
     task.machine.advance_ms(1000);
-    for answer in [observation(NOW + 1_000_000, "failed"), observation(NOW + 400, "queued"), Answer::Fails(io_error())] {
+    for answer in
+        [observation(NOW + 1_000_000, "failed"), observation(NOW + 400, "queued"), Answer::Fails(io_error())]
+    {
         pass(answer).ok();
         let shown = task.inspect();
         assert_eq!((&shown["state"], &shown["observedAt"]), (&json!("running"), &json!(NOW + 500)));
         assert!(shown["failures"].as_u64().expect("a number") > 0 && !shown["lastError"].is_null());
-        assert!(shown["nextAttemptAt"].as_u64().expect("ms") > NOW + 2000 && shown["recovery"].is_string(), "{shown}");
+        assert!(
+            shown["nextAttemptAt"].as_u64().expect("ms") > NOW + 2000 && shown["recovery"].is_string(),
+            "{shown}"
+        );
     }
 }
 
 #[test]
 fn ex_bnd_23_a_remote_projection_without_both_identities_is_live() {
     let raw = |changes: Json| {
-        with(json!({"provider": "prov", "state": "succeeded", "collected": true, "terminalState": "succeeded"}), changes)
+        with(
+            json!({"provider": "prov", "state": "succeeded", "collected": true, "terminalState": "succeeded"}),
+            changes,
+        )
     };
-    for identities in [json!({}), json!({"providerJobId": "j"}), json!({"turnId": "t"}), json!({"providerJobId": "", "turnId": "t"})] {
+    for identities in [
+        json!({}),
+        json!({"providerJobId": "j"}),
+        json!({"turnId": "t"}),
+        json!({"providerJobId": "", "turnId": "t"}),
+    ] {
         assert!(live(raw(identities.clone())), "{identities}");
     }
     assert!(!live(raw(json!({"providerJobId": "j", "turnId": "t"}))));
-    assert!(!live(raw(json!({"process": {"pid": 7}, "providerJobId": "run-1"}))), "a local run needs no root turn");
+    assert!(
+        !live(raw(json!({"process": {"pid": 7}, "providerJobId": "run-1"}))),
+        "a local run needs no root turn"
+    );
 }
 
 #[test]
@@ -265,12 +329,18 @@ fn ex_cap_20_an_unknown_cost_is_null_everywhere() {
     let submitted = task.accepted(1);
     assert_eq!(submitted["execution"]["costUsd"], json!(null));
     assert_eq!((&task.operation(1)["costUsd"], &task.run(1)["costUsd"]), (&json!(null), &json!(null)));
-    assert_eq!((&task.inspect()["costUsd"], &task.job(1)["execution"]["costUsd"]), (&json!(null), &json!(null)));
+    assert_eq!(
+        (&task.inspect()["costUsd"], &task.job(1)["execution"]["costUsd"]),
+        (&json!(null), &json!(null))
+    );
     task.settle(1);
-    let result = json!({"version": 1, "outcome": {"finished": true, "ok": true, "cost": null, "denials": []}});
+    let result =
+        json!({"version": 1, "outcome": {"finished": true, "ok": true, "cost": null, "denials": []}});
     task.plant("run-1/result.json", result.to_string());
     assert_eq!(outcome(&task, 1)["cost"], json!(null));
-    task.plant("run-1/result.json", with(result, json!({"outcome": {"finished": true, "ok": true, "cost": 0}})).to_string());
+    task.plant(
+        "run-1/result.json",
+        with(result, json!({"outcome": {"finished": true, "ok": true, "cost": 0}})).to_string(),
+    );
     assert_eq!(outcome(&task, 1)["cost"], 0, "0 is a report");
 }
-

@@ -6,9 +6,7 @@ use gallivant_core::execution::AbortToken;
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
-use crate::support::task::{
-    Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch, drive, with,
-};
+use crate::support::task::{Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch, drive, with};
 
 const UNKNOWN: Code = Code::ExecutionAcceptanceUnknown;
 
@@ -92,7 +90,10 @@ fn ex_idn_05_identities_are_compared_byte_for_byte() {
     let exact = json!({"providerJobId": " J\u{e9}\n", "turnId": "T", "sessionId": "S "});
     task.submit(dispatch(1), [Answer::Says(exact)]).ok();
     let run = task.run(1);
-    assert_eq!((&run["providerJobId"], &run["turnId"], &run["sessionId"]), (&json!(" J\u{e9}\n"), &json!("T"), &json!("S ")));
+    assert_eq!(
+        (&run["providerJobId"], &run["turnId"], &run["sessionId"]),
+        (&json!(" J\u{e9}\n"), &json!("T"), &json!("S "))
+    );
     let observed = |job: &str, turn: &str, session: &str| {
         let says = json!({"providerJobId": job, "turnId": turn, "sessionId": session, "state": "running",
             "observedAt": NOW, "events": []});
@@ -147,6 +148,16 @@ fn ex_idn_09_another_session_than_the_recorded_one_is_refused() {
         "outcome": {"finished": true, "ok": true, "cost": null, "denials": []}});
     pass(&task, [observation(json!({"state": "succeeded"})), Answer::Says(result)]).ok();
     assert_eq!(last_error(&task), (json!("EXECUTION_RESULT"), json!("session")));
+    assert!(!task.exists("run-1/result.json"));
+    // Nor is a cached one adopted: it is kept, and nothing of it is used.
+    let cached = json!({"version": 1, "taskId": "t-1", "runId": "run-1", "provider": "prov", "providerJobId": "j-1",
+        "turnId": "t-1", "sessionId": "s-2", "inputHead": crate::support::task::HEAD,
+        "outcome": {"finished": true, "ok": true, "cost": 3, "denials": []}, "collectedAt": NOW});
+    task.plant("run-1/result.json", cached.to_string());
+    let ended = pass(&task, [Answer::Text("null".to_owned())]);
+    assert_eq!(ended.calls[0].0, "collect", "the owned result is asked for");
+    assert_eq!((&task.run(1)["collected"], &task.run(1)["costUsd"]), (&json!(false), &json!(null)));
+    assert_eq!(task.text("run-1/result.json"), cached.to_string());
 }
 
 #[test]
@@ -170,13 +181,20 @@ fn ex_idn_11_the_session_that_a_continuation_sends_is_recorded_and_repeated_or_o
     task.settle(1);
     drop(task.continue_run(dispatch(2), [Answer::Dropped]));
     let run = task.run(2);
-    assert_eq!((&task.operation(2)["sessionId"], &run["sessionId"]), (&json!("s-1"), &json!("s-1")), "with the intent");
+    assert_eq!(
+        (&task.operation(2)["sessionId"], &run["sessionId"]),
+        (&json!("s-1"), &json!("s-1")),
+        "with the intent"
+    );
     for acknowledged in [acknowledgement(2), json!({"providerJobId": "j-2", "turnId": "t-2"})] {
         let task = TaskRoot::new();
         task.accepted(1);
         task.settle(1);
         let value = task.continue_run(dispatch(2), [Answer::Says(acknowledged)]).ok();
-        assert_eq!((&value["acknowledgement"]["sessionId"], &task.run(2)["sessionId"]), (&json!("s-1"), &json!("s-1")));
+        assert_eq!(
+            (&value["acknowledgement"]["sessionId"], &task.run(2)["sessionId"]),
+            (&json!("s-1"), &json!("s-1"))
+        );
     }
 }
 
@@ -219,9 +237,13 @@ fn ex_idn_21_ledger_and_job_record_keep_identities_exact() {
     assert_eq!(task.job(1)["sessionId"], "secret-session");
     task.settle(1);
     let sent = task.continue_run(dispatch(2), accepts_in("secret-session")).input("continue");
-    assert_eq!((&sent["sessionId"], &sent["previous"]["providerJobId"]), (&json!("secret-session"), &json!("secret-job-name")));
+    assert_eq!(
+        (&sent["sessionId"], &sent["previous"]["providerJobId"]),
+        (&json!("secret-session"), &json!("secret-job-name"))
+    );
     let task = TaskRoot::new();
-    task.submit(dispatch(1), [Answer::Says(json!({"providerJobId": key, "turnId": key, "sessionId": key}))]).ok();
+    task.submit(dispatch(1), [Answer::Says(json!({"providerJobId": key, "turnId": key, "sessionId": key}))])
+        .ok();
     assert_eq!((&task.run(1)["providerJobId"], &task.job(1)["sessionId"]), (&json!(key), &json!(key)));
 }
 
@@ -236,11 +258,16 @@ fn ex_idn_25_two_runs_never_share_a_job_and_root_turn() {
     task.settle(1);
     let error = task.submit(dispatch(2), accepts(1)).error();
     assert_eq!((error.code(), error.reason()), (UNKNOWN, Some("identity")));
-    let found = json!({"providerJobId": "j-1", "turnId": "t-1", "state": "running", "observedAt": NOW, "events": []});
+    let found =
+        json!({"providerJobId": "j-1", "turnId": "t-1", "state": "running", "observedAt": NOW, "events": []});
     pass(&task, [Answer::Says(found)]).ok();
     assert_eq!(task.operation(2)["acceptance"], "unknown", "nor by a lookup");
     let again = json!({"operationId": "op-2", "acknowledgement": acknowledgement(1), "evidence": "e"});
-    assert_eq!(task.refused(|task| task.adopt(again)), (Code::ExecutionProtocol, Some("identity")), "nor by an operator");
+    assert_eq!(
+        task.refused(|task| task.adopt(again)),
+        (Code::ExecutionProtocol, Some("identity")),
+        "nor by an operator"
+    );
     // One of the two may be an earlier one's.
     let other = json!({"operationId": "op-2", "evidence": "e",
         "acknowledgement": {"providerJobId": "j-1", "turnId": "t-2"}});
@@ -252,10 +279,16 @@ fn ex_cur_10_an_acknowledgement_with_an_invalid_cursor_is_rejected_and_a_lookup_
     for cursor in [json!({}), json!(["c"]), json!("c".repeat(4095))] {
         let (task, refusal) = answered(with(acknowledgement(1), json!({"cursor": cursor})));
         assert_eq!(refusal, (UNKNOWN, Some("cursor")));
-        assert_eq!((&task.operation(1)["acceptance"], &task.run(1)["cursor"]), (&json!("unknown"), &json!(null)));
+        assert_eq!(
+            (&task.operation(1)["acceptance"], &task.run(1)["cursor"]),
+            (&json!("unknown"), &json!(null))
+        );
         let found = pass(&task, [observation(json!({"cursor": "c-1"}))]);
         assert_eq!(found.calls[0].0, "lookup");
-        assert_eq!((&task.operation(1)["acceptance"], &task.run(1)["cursor"]), (&json!("accepted"), &json!("c-1")));
+        assert_eq!(
+            (&task.operation(1)["acceptance"], &task.run(1)["cursor"]),
+            (&json!("accepted"), &json!("c-1"))
+        );
     }
 }
 

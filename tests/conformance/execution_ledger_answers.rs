@@ -1,4 +1,4 @@
-//! Answers to waiting runs, their lost replies, and what a continuation is sent: EX-LED-50 to EX-LED-57.
+//! Answers to waiting runs, their lost replies, and what a continuation is sent: EX-LED-50 to EX-LED-55, EX-LED-57.
 
 use gallivant_core::Code;
 use gallivant_core::execution::{TransportError, contract::ErrorKind};
@@ -41,7 +41,9 @@ fn ex_led_50_an_answer_continues_the_run_that_waits_for_it() {
     assert!(!task.text("execution.json").contains("the blue one"));
     assert!(!task.text("run-2/job.json").contains("the blue one"));
     // The signature is a part of the fingerprint, and so is the answer.
-    for other in [json!({"signature": "q-2", "answer": "the blue one"}), json!({"signature": "q-1", "answer": "red"})] {
+    for other in
+        [json!({"signature": "q-2", "answer": "the blue one"}), json!({"signature": "q-1", "answer": "red"})]
+    {
         let input = dispatch_with(2, json!({"response": other}));
         assert_eq!(task.refused(|task| task.continue_run(input, [])).0, Code::ExecutionConflict);
     }
@@ -49,20 +51,34 @@ fn ex_led_50_an_answer_continues_the_run_that_waits_for_it() {
     for state in ["queued", "running", "retrieving-results", "status-unknown", "cancellation-requested"] {
         let task = waiting();
         task.edit(|ledger| ledger["executions"]["run-1"]["state"] = json!(state));
-        assert_eq!(task.refused(|task| task.continue_run(answer(2, "yes"), [])).0, Code::ExecutionActive, "{state}");
+        assert_eq!(
+            task.refused(|task| task.continue_run(answer(2, "yes"), [])).0,
+            Code::ExecutionActive,
+            "{state}"
+        );
     }
     let task = waiting();
     task.settle(1);
-    assert_eq!(task.refused(|task| task.continue_run(answer(2, "yes"), [])).0, Code::ExecutionConflict, "settled");
+    assert_eq!(
+        task.refused(|task| task.continue_run(answer(2, "yes"), [])).0,
+        Code::ExecutionConflict,
+        "settled"
+    );
 }
 
 #[test]
 fn ex_led_51_a_lost_answer_leaves_unknown_acceptance_with_the_same_signature_and_key() {
     let task = lost_answer();
     let operation = task.operation(2);
-    assert_eq!((&operation["acceptance"], &operation["response"]["signature"]), (&json!("unknown"), &json!("q-1")));
+    assert_eq!(
+        (&operation["acceptance"], &operation["response"]["signature"]),
+        (&json!("unknown"), &json!("q-1"))
+    );
     let key = operation["idempotencyKey"].clone();
-    assert_eq!(task.refused(|task| task.continue_run(answer(2, "yes"), [])).0, Code::ExecutionAcceptanceUnknown);
+    assert_eq!(
+        task.refused(|task| task.continue_run(answer(2, "yes"), [])).0,
+        Code::ExecutionAcceptanceUnknown
+    );
     let recovered = task.recover("op-2", answer(2, "yes"), [Answer::Text("null".to_owned())]);
     let sent = recovered.input("recoverResponse");
     assert_eq!((&sent["idempotencyKey"], &sent["response"]["signature"]), (&key, &json!("q-1")));
@@ -91,7 +107,9 @@ fn ex_led_52_recovering_asks_once_and_adopts_an_acknowledgement() {
     }
     let ended = task.recover("op-2", answer(2, "yes"), accepts(2));
     let sent = ended.input("recoverResponse");
-    for (key, expected) in [("operationId", "op-2"), ("runId", "run-2"), ("sessionId", "s-1"), ("prompt", "do it")] {
+    for (key, expected) in
+        [("operationId", "op-2"), ("runId", "run-2"), ("sessionId", "s-1"), ("prompt", "do it")]
+    {
         assert_eq!(sent[key], expected);
     }
     assert_eq!(sent["previous"]["providerJobId"], "j-1", "the full input of the lost continue");
@@ -100,13 +118,17 @@ fn ex_led_52_recovering_asks_once_and_adopts_an_acknowledgement() {
     assert_eq!((&task.run(2)["providerJobId"], &task.run(2)["state"]), (&json!("j-2"), &json!("queued")));
     let again = task.recover("op-2", answer(2, "yes"), []);
     assert_eq!(again.ok()["acknowledgement"]["providerJobId"], "j-2", "accepted: no call");
-    assert_eq!(task.recover("op-9", with(answer(2, "yes"), json!({"operationId": "op-9"})), []).refusal().0, Code::ExecutionUnknownRun);
+    assert_eq!(
+        task.recover("op-9", with(answer(2, "yes"), json!({"operationId": "op-9"})), []).refusal().0,
+        Code::ExecutionUnknownRun
+    );
 }
 
 #[test]
 fn ex_led_53_without_the_method_the_answer_stays_ambiguous_and_is_never_sent_again() {
     let mut task = lost_answer();
-    task.options["transport"]["methods"] = json!(["prepare", "submit", "inspect", "continue", "collect", "cancel", "lookup"]);
+    task.options["transport"]["methods"] =
+        json!(["prepare", "submit", "inspect", "continue", "collect", "cancel", "lookup"]);
     for _ in 0..2 {
         let refused = task.refused(|task| task.recover("op-2", answer(2, "yes"), []));
         assert_eq!(refused.0, Code::ExecutionAcceptanceUnknown);
@@ -140,14 +162,15 @@ fn ex_led_55_recovering_what_was_no_answer_is_refused() {
 }
 
 #[test]
-fn ex_led_56_a_continuation_sends_the_session_of_the_current_run_and_no_other() {
+fn a_continuation_sends_the_session_of_the_current_run_and_no_other() {
     let task = TaskRoot::new();
     task.accepted(1);
     task.settle(1);
     let other = json!({"sessionId": "s-2", "legacySessionId": "s-3"});
     let refused = task.refused(|task| task.continue_run(dispatch_with(2, other), []));
     assert_eq!(refused, (Code::ExecutionOwnership, Some("session")));
-    let sent = task.continue_run(dispatch_with(2, json!({"legacySessionId": "s-3"})), accepts(2)).input("continue");
+    let sent =
+        task.continue_run(dispatch_with(2, json!({"legacySessionId": "s-3"})), accepts(2)).input("continue");
     assert_eq!(sent["sessionId"], "s-1");
     assert_eq!(task.operation(2)["sessionId"], "s-1");
     for session in [json!(null), json!("")] {
@@ -155,7 +178,8 @@ fn ex_led_56_a_continuation_sends_the_session_of_the_current_run_and_no_other() 
         task.accepted(1);
         task.settle(1);
         task.edit(|ledger| ledger["executions"]["run-1"]["sessionId"] = session);
-        let refused = task.refused(|task| task.continue_run(dispatch_with(2, json!({"legacySessionId": "s-3"})), []));
+        let refused =
+            task.refused(|task| task.continue_run(dispatch_with(2, json!({"legacySessionId": "s-3"})), []));
         assert_eq!(refused, (Code::ExecutionOwnership, Some("session")));
     }
 }

@@ -1,15 +1,17 @@
-//! From intent to acceptance, and the other ways in which a dispatch ends: EX-LED-27 to EX-LED-40, EX-CAP-22.
+//! From intent to acceptance, and the other ways in which a dispatch ends: EX-LED-28 to EX-LED-40, EX-LED-48, EX-CAP-22.
 
 use gallivant_core::execution::contract::ErrorKind;
-use gallivant_core::execution::{AbortToken, FaultAnswer, Reply, Step, TransportError, dispatch_not_sent_error};
+use gallivant_core::execution::{
+    AbortToken, FaultAnswer, Reply, Step, TransportError, dispatch_not_sent_error,
+};
 use gallivant_core::testing::simulated_host;
 use gallivant_core::{Code, execution};
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, Points, TaskRoot, accepts, acknowledgement, control, dispatch, dispatch_with, from_core, io_error,
-    object, remote_options, with,
+    Answer, Points, TaskRoot, accepts, acknowledgement, control, dispatch, dispatch_with, from_core,
+    io_error, object, remote_options, with,
 };
 
 fn not_sent() -> TransportError {
@@ -17,7 +19,7 @@ fn not_sent() -> TransportError {
 }
 
 #[test]
-fn ex_led_27_what_cannot_be_queued_of_the_old_local_run_saves_no_intent() {
+fn an_output_queue_that_cannot_be_believed_saves_no_intent() {
     let mut task = TaskRoot::local();
     task.plant("local-output-queue.json", "{\"version\":1,\"runs\":\"none\"}");
     task.options["budgetUsd"] = json!(null);
@@ -49,7 +51,10 @@ fn ex_led_28_the_intent_is_durable_before_the_transport_is_called() {
         let (operation, run) = (&ledger["operations"]["op-1"], &ledger["executions"]["run-1"]);
         assert_eq!(operation["acceptance"], "unknown", "{}", image.description);
         assert_eq!(operation["idempotencyKey"], from_core(call.input.get("idempotencyKey").expect("a key")));
-        assert_eq!((&operation["reservationUsd"], &ledger["allowance"]["chargedUsd"]), (&json!(0.5), &json!(0.5)));
+        assert_eq!(
+            (&operation["reservationUsd"], &ledger["allowance"]["chargedUsd"]),
+            (&json!(0.5), &json!(0.5))
+        );
         assert_eq!((&run["state"], &ledger["currentRunId"]), (&json!("status-unknown"), &json!("run-1")));
         for identity in ["providerJobId", "turnId", "sessionId", "cursor"] {
             assert_eq!(run[identity], json!(null), "{identity}");
@@ -77,14 +82,23 @@ fn ex_led_29_a_stop_that_is_queued_after_the_intent_ends_the_dispatch_as_a_prove
     assert!(points.seen().contains(&"dispatch.intent".to_owned()), "the intent was saved before");
     let after = task.ledger();
     assert_eq!(after["operations"], before["operations"]);
-    assert_eq!((&after["currentRunId"], &after["allowance"]), (&before["currentRunId"], &before["allowance"]));
+    assert_eq!(
+        (&after["currentRunId"], &after["allowance"]),
+        (&before["currentRunId"], &before["allowance"])
+    );
     let entry = json!({"operationId": "op-2", "runId": "run-2", "at": NOW, "code": "EXECUTION_FENCED"});
     assert_eq!(after["dispatchRefusals"], json!([entry]));
 }
 
 #[test]
 fn ex_led_30_a_dispatch_is_called_once_and_never_repeated() {
-    for answer in [Answer::Fails(io_error()), Answer::Deadline, Answer::Abort, Answer::Dropped, Answer::Text("?".into())] {
+    for answer in [
+        Answer::Fails(io_error()),
+        Answer::Deadline,
+        Answer::Abort,
+        Answer::Dropped,
+        Answer::Text("?".into()),
+    ] {
         let task = TaskRoot::new();
         let ended = task.submit(dispatch(1), [answer]);
         assert_eq!(ended.calls.len(), 1);
@@ -162,21 +176,26 @@ fn ex_led_33_any_other_ending_leaves_the_intent_unknown_with_its_reason() {
         assert_eq!((&operation["acceptance"], &run["failures"]), (&json!("unknown"), &json!(1)), "{reason}");
         assert_eq!(run["lastError"]["code"], "EXECUTION_ACCEPTANCE_UNKNOWN");
         assert_eq!(run["lastError"]["reason"], reason);
-        let (now, next) = (run["lastError"]["at"].as_u64().expect("ms"), run["nextAttemptAt"].as_u64().expect("ms"));
+        let (now, next) =
+            (run["lastError"]["at"].as_u64().expect("ms"), run["nextAttemptAt"].as_u64().expect("ms"));
         assert!(next > now && next <= now + 300_000, "{reason}: {now} {next}");
         assert_eq!((&run["state"], &run["providerJobId"]), (&json!("status-unknown"), &json!(null)));
         assert_eq!(task.ledger()["allowance"]["chargedUsd"], 0.5, "the reservation stays charged");
     }
     // What the provider asks for is waited for at least.
     let task = TaskRoot::new();
-    let patient = TransportError { retry_after_ms: Some(120_000), ..TransportError::of(ErrorKind::Rate, "m") };
+    let patient =
+        TransportError { retry_after_ms: Some(120_000), ..TransportError::of(ErrorKind::Rate, "m") };
     task.submit(dispatch(1), [Answer::Fails(patient)]).error();
     assert!(task.run(1)["nextAttemptAt"].as_u64().expect("ms") >= NOW + 120_000);
     // A crash leaves the intent as it was saved.
     let task = TaskRoot::new();
     drop(task.submit(dispatch(1), [Answer::Dropped]));
     let run = task.run(1);
-    assert_eq!((&run["failures"], &run["lastError"], &run["nextAttemptAt"]), (&json!(0), &json!(null), &json!(null)));
+    assert_eq!(
+        (&run["failures"], &run["lastError"], &run["nextAttemptAt"]),
+        (&json!(0), &json!(null), &json!(null))
+    );
     assert_eq!(task.operation(1)["acceptance"], "unknown");
 }
 
@@ -302,6 +321,28 @@ fn ex_led_40_no_refusal_is_proven_after_sending_or_without_the_mark() {
     let step = machine.reply(call.id, Reply::Error(not_sent())).expect("it is outstanding");
     let Step::Done(Err(error)) = step else { panic!("it is over") };
     assert_eq!(error.reason(), Some("deadline"), "a reply at its deadline is dropped unread");
+}
+
+#[test]
+fn ex_led_48_a_resume_asks_the_marker_and_the_ledger_first() {
+    let entry = |status: &str| {
+        let marker = json!({"version": 1, "operationId": "op-1", "status": status});
+        let entry = json!({"startOperationId": "op-1", "sessionId": null, "initial_dispatch": marker});
+        gallivant_core::json::Value::parse(&entry.to_string()).expect("JSON")
+    };
+    let may_start = |task: &TaskRoot, status: &str| {
+        let text =
+            if task.exists("execution.json") { task.text("execution.json") } else { "null".to_owned() };
+        let ledger = gallivant_core::json::Value::parse(&text).expect("JSON");
+        execution::unsubmitted_initial_dispatch(&entry(status), &ledger)
+    };
+    let task = TaskRoot::new();
+    assert!(may_start(&task, "unsubmitted"));
+    assert!(!may_start(&task, "dispatching"), "whoever resumes it");
+    task.submit(dispatch(1), [Answer::Fails(not_sent())]).error();
+    assert!(may_start(&task, "unsubmitted"), "a proven refusal leaves it unsubmitted");
+    drop(task.submit(dispatch(1), [Answer::Dropped]));
+    assert!(!may_start(&task, "unsubmitted"), "a saved intent is not dispatched again by another way in");
 }
 
 #[test]

@@ -65,16 +65,27 @@ fn ex_led_16_the_lock_file_is_permanent_and_its_text_decides_nothing() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("chmod");
     let inode = path.metadata().expect("there").ino();
     let (machine, _) = in_call(&task.boundary(), 1);
-    let text: Json = serde_json::from_str(&task.text("execution.lock")).expect("the holder introduces itself");
+    let text: Json =
+        serde_json::from_str(&task.text("execution.lock")).expect("the holder introduces itself");
     let mut members: Vec<_> = text.as_object().expect("an object").keys().map(String::as_str).collect();
     members.sort_unstable();
     assert_eq!(members, ["identity", "pid", "since", "token", "version"]);
-    assert_eq!((&text["version"], &text["pid"], &text["since"]), (&json!(1), &json!(std::process::id()), &json!(NOW)));
-    assert!(!text["identity"].as_str().expect("a text").is_empty() && !text["token"].as_str().expect("a text").is_empty());
+    assert_eq!(
+        (&text["version"], &text["pid"], &text["since"]),
+        (&json!(1), &json!(std::process::id()), &json!(NOW))
+    );
+    assert!(
+        !text["identity"].as_str().expect("a text").is_empty()
+            && !text["token"].as_str().expect("a text").is_empty()
+    );
     // Close-on-exec: a child that is started meanwhile does not have the descriptor.
     let listing = "for fd in /proc/self/fd/*; do readlink $fd; done";
     let listed = std::process::Command::new("sh").args(["-c", listing]).output().expect("sh runs").stdout;
-    assert!(!String::from_utf8_lossy(&listed).contains("execution.lock"), "{}", String::from_utf8_lossy(&listed));
+    assert!(
+        !String::from_utf8_lossy(&listed).contains("execution.lock"),
+        "{}",
+        String::from_utf8_lossy(&listed)
+    );
     // Whoever damages the text takes nothing from the holder.
     std::fs::write(&path, "nobody").expect("written");
     assert_eq!(submit_code(&task.boundary()).0, Code::ExecutionBusy);
@@ -84,7 +95,9 @@ fn ex_led_16_the_lock_file_is_permanent_and_its_text_decides_nothing() {
     assert_eq!(path.metadata().expect("there").mode() & 0o7777, 0o640);
     // A text that cannot be written is no reason to refuse.
     let task = TaskRoot::new();
-    task.machine.set_faults(r#"[{"on":"write_lock","repeat":true,"do":"error","errno":"ENOSPC"}]"#).expect("faults");
+    task.machine
+        .set_faults(r#"[{"on":"write_lock","repeat":true,"do":"error","errno":"ENOSPC"}]"#)
+        .expect("faults");
     task.accepted(1);
     assert_eq!(task.text("execution.lock"), "");
 }
@@ -105,14 +118,20 @@ fn ex_led_17_a_living_owners_lock_is_never_taken_and_a_second_boundary_is_exclud
     }
     task.machine.set_wall_ms(NOW);
     let reply = Reply::Value(crate::support::task::acknowledgement(1).to_string());
-    let Step::Done(Ok(_)) = machine.reply(call, reply).expect("outstanding") else { panic!("it is accepted") };
+    let Step::Done(Ok(_)) = machine.reply(call, reply).expect("outstanding") else {
+        panic!("it is accepted")
+    };
     assert_eq!(task.operation(1)["acceptance"], "accepted", "the holder goes on unharmed");
 }
 
 #[test]
 fn ex_led_18_the_documentation_says_that_the_lock_is_no_lease_between_hosts() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for page in ["core/src/execution/boundary/mod.rs", "core/src/execution/ledger/lock.rs", "docs/format/execution.md"] {
+    for page in [
+        "core/src/execution/boundary/mod.rs",
+        "core/src/execution/ledger/lock.rs",
+        "docs/format/execution.md",
+    ] {
         let text = std::fs::read_to_string(root.join(page)).expect(page);
         let words = text.replace("//!", " ").replace("///", " ");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -179,12 +198,21 @@ fn ex_led_69_the_first_lock_proves_that_locks_exclude() {
     let (host, simulation) = simulated_host(1);
     simulation.files.set_locks_exclude(false);
     let boundary = simulated(0, &host);
-    assert!(simulation.files.metadata("/task").is_err(), "making a boundary proves nothing and creates nothing");
+    assert!(
+        simulation.files.metadata("/task").is_err(),
+        "making a boundary proves nothing and creates nothing"
+    );
     assert_eq!(submit_code(&boundary), (Code::ExecutionCapability, Some("locking")));
-    assert_eq!(simulation.files.names("/task").expect("listed"), ["execution.lock"], "nothing else is written");
+    assert_eq!(
+        simulation.files.names("/task").expect("listed"),
+        ["execution.lock"],
+        "nothing else is written"
+    );
     assert_eq!(simulation.files.contents("/task/execution.lock").expect("there"), b"");
     let task = TaskRoot::new();
-    task.machine.set_faults(r#"[{"on":"try_lock","repeat":true,"do":"error","errno":"EOPNOTSUPP"}]"#).expect("faults");
+    task.machine
+        .set_faults(r#"[{"on":"try_lock","repeat":true,"do":"error","errno":"EOPNOTSUPP"}]"#)
+        .expect("faults");
     assert_eq!(task.submit(dispatch(1), []).refusal(), (Code::ExecutionCapability, Some("locking")));
     assert!(task.tree().is_empty());
     // The first lock is tried a second time through another open; those after it are not.
@@ -272,5 +300,7 @@ fn ex_led_71_a_forked_child_refuses_and_closes_its_copies_without_unlocking() {
     assert!(before == task.tree());
     assert_eq!(submit_code(&task.boundary()).0, Code::ExecutionBusy, "the parent's lock is still held");
     let reply = Reply::Value(crate::support::task::acknowledgement(1).to_string());
-    let Step::Done(Ok(_)) = machine.reply(call, reply).expect("outstanding") else { panic!("it is accepted") };
+    let Step::Done(Ok(_)) = machine.reply(call, reply).expect("outstanding") else {
+        panic!("it is accepted")
+    };
 }

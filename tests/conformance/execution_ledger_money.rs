@@ -1,4 +1,5 @@
-//! What is charged, and what a ledger permits: EX-COST-01, EX-COST-05 to EX-COST-07, EX-COST-10 to EX-COST-19.
+//! What is charged, and what a ledger permits: EX-COST-01, EX-COST-05 to EX-COST-07, EX-COST-10, EX-COST-11, EX-COST-15 to
+//! EX-COST-19.
 
 use gallivant_core::Code;
 use gallivant_core::execution::AbortToken;
@@ -6,8 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, Ended, HEAD, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core, io_error,
-    object, with,
+    Answer, Ended, HEAD, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core,
+    io_error, object, with,
 };
 
 const BUDGET: (Code, Option<&str>) = (Code::ExecutionAllowance, Some("budget"));
@@ -36,7 +37,11 @@ fn costs(task: &TaskRoot) -> (Json, Json) {
 
 #[test]
 fn ex_cost_01_a_remote_dispatch_needs_a_budget_and_a_reservation_above_zero() {
-    for (budget, reason) in [(json!(null), "budget"), (json!(0), "budget"), (serde_json::from_str("9e-10").expect("a number"), "budget")] {
+    for (budget, reason) in [
+        (json!(null), "budget"),
+        (json!(0), "budget"),
+        (serde_json::from_str("9e-10").expect("a number"), "budget"),
+    ] {
         let mut task = TaskRoot::new();
         task.options["budgetUsd"] = budget;
         let refused = task.refused(|task| task.submit(dispatch(1), []));
@@ -139,7 +144,7 @@ fn ex_cost_11_the_private_result_keeps_the_cost_that_was_reported_in_it() {
 }
 
 #[test]
-fn ex_cost_13_an_adoption_by_an_operator_reports_no_cost() {
+fn an_adoption_by_an_operator_reports_no_cost() {
     let task = TaskRoot::new();
     task.lost(1);
     let acknowledged = with(acknowledgement(1), json!({"costUsd": 3}));
@@ -160,7 +165,8 @@ fn ex_cost_15_an_exhausted_allowance_refuses_dispatch_and_nothing_else() {
     assert_eq!(task.refused(|task| task.continue_run(input(json!({})), [])), BUDGET_LEFT);
     let intake = json!({"kind": "intake", "inputHead": null, "preparation": "text-only"});
     assert_eq!(task.refused(|task| task.submit(input(intake), [])), BUDGET);
-    let stopped = drive(task.boundary().cancel(object(&json!({"reason": "r"})), AbortToken::new()), &task, []);
+    let stopped =
+        drive(task.boundary().cancel(object(&json!({"reason": "r"})), AbortToken::new()), &task, []);
     assert_eq!(stopped.ok()["terminal"], true);
     let task = TaskRoot::new();
     task.accepted(1);
@@ -181,7 +187,9 @@ fn ex_cost_16_usage_above_the_budget_is_recorded_in_full() {
     let task = TaskRoot::new();
     task.accepted(1);
     pass(&task, [observation(1, json!({"costUsd": 12.000000001}))]).ok();
-    assert!(task.text("execution.json").contains("\"allowance\":{\"budgetUsd\":8,\"chargedUsd\":12.000000001"));
+    assert!(
+        task.text("execution.json").contains("\"allowance\":{\"budgetUsd\":8,\"chargedUsd\":12.000000001")
+    );
     task.settle(1);
     let error = task.submit(dispatch(2), []).error();
     assert_eq!(error.code(), Code::ExecutionAllowance);
@@ -211,10 +219,16 @@ fn ex_cost_18_deadlines_and_retries_change_neither_budget_nor_reservation() {
     task.submit(dispatch(1), [Answer::Deadline]).error();
     let money = |task: &TaskRoot| {
         let ledger = task.ledger();
-        (ledger["allowance"].clone(), task.operation(1)["reservationUsd"].clone(), ledger["intakeDeadlineAt"].clone())
+        (
+            ledger["allowance"].clone(),
+            task.operation(1)["reservationUsd"].clone(),
+            ledger["intakeDeadlineAt"].clone(),
+        )
     };
     let before = money(&task);
-    for answer in [Answer::Deadline, Answer::Fails(io_error()), Answer::Abort, Answer::Text("null".to_owned())] {
+    for answer in
+        [Answer::Deadline, Answer::Fails(io_error()), Answer::Abort, Answer::Text("null".to_owned())]
+    {
         task.machine.advance_ms(1_000_000);
         pass(&task, [answer]).ok();
         assert_eq!(money(&task), before);

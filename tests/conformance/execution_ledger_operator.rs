@@ -1,4 +1,4 @@
-//! What an operator restores or settles: EX-LED-59 to EX-LED-67, EX-BND-44.
+//! What an operator restores or settles: EX-LED-59 to EX-LED-67.
 
 use gallivant_core::Code;
 use gallivant_core::execution::AbortToken;
@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core, io_error, object, with,
+    Answer, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core, io_error, object,
+    with,
 };
 
 fn adoption(n: u32) -> Json {
@@ -34,14 +35,18 @@ fn cancel(task: &TaskRoot, answers: impl IntoIterator<Item = Answer>) -> Json {
 fn ex_led_59_adopting_restores_the_exact_ownership_without_a_call() {
     let mut task = unknown();
     task.options["capabilities"]["newDispatch"]["available"] = json!(false);
-    task.options["transport"]["methods"] = json!(["submit", "inspect", "continue", "collect", "cancel", "prepare"]);
+    task.options["transport"]["methods"] =
+        json!(["submit", "inspect", "continue", "collect", "cancel", "prepare"]);
     let ended = task.adopt(adoption(1));
     assert!(ended.calls.is_empty());
     let value = ended.ok();
     assert_eq!((&value["acceptance"], &value["reused"]), (&json!("accepted"), &json!(false)));
     assert_eq!(value["acknowledgement"]["providerJobId"], "j-1");
     let run = task.run(1);
-    assert_eq!((&run["providerJobId"], &run["turnId"], &run["sessionId"]), (&json!("j-1"), &json!("t-1"), &json!("s-1")));
+    assert_eq!(
+        (&run["providerJobId"], &run["turnId"], &run["sessionId"]),
+        (&json!("j-1"), &json!("t-1"), &json!("s-1"))
+    );
 }
 
 #[test]
@@ -91,14 +96,19 @@ fn ex_led_60_an_adoption_is_checked_in_order_and_a_refusal_changes_nothing() {
     let other = with(acknowledgement(2), json!({"sessionId": "s-2"}));
     let refused = task.refused(|task| task.adopt(with(adoption(2), json!({"acknowledgement": other}))));
     assert_eq!(refused, (Code::ExecutionProtocol, Some("session")));
-    let refused = task.refused(|task| task.adopt(with(adoption(2), json!({"acknowledgement": acknowledgement(1)}))));
+    let refused =
+        task.refused(|task| task.adopt(with(adoption(2), json!({"acknowledgement": acknowledgement(1)}))));
     assert_eq!(refused, (Code::ExecutionProtocol, Some("identity")));
     // A local operation has no acknowledgement to restore.
     let mut local = TaskRoot::local();
     let text = unknown().text("execution.json").replace("managed-rest", "cli");
     local.plant("execution.json", text);
     assert_eq!(local.refused(|task| task.adopt(adoption(1))).0, Code::ExecutionInput);
-    assert_eq!(local.refused(|task| task.adopt(adoption(9))).0, Code::ExecutionUnknownRun, "known comes first");
+    assert_eq!(
+        local.refused(|task| task.adopt(adoption(9))).0,
+        Code::ExecutionUnknownRun,
+        "known comes first"
+    );
     local.options["limits"] = json!({"lockWaitMs": 0});
     assert_eq!(local.settle_absent(absence(1)).ok()["acceptance"], "absent", "it serves local operations");
 }
@@ -115,12 +125,16 @@ fn ex_led_61_an_adoption_is_one_persist_and_a_pending_stop_stays_pending() {
     let run = task.run(1);
     assert_eq!((&run["state"], &run["cancellation"]), (&json!("cancellation-requested"), &stop));
     assert_eq!(task.ledger()["stopFence"], fence, "fences stay");
-    assert_eq!((&run["cursor"], &run["failures"], &run["nextAttemptAt"]), (&json!("c-1"), &json!(0), &json!(NOW + 13_000)));
+    assert_eq!(
+        (&run["cursor"], &run["failures"], &run["nextAttemptAt"]),
+        (&json!("c-1"), &json!(0), &json!(NOW + 13_000))
+    );
     assert_eq!(task.operation(1)["acceptedAt"], NOW + 3000);
     assert_eq!(task.operation(1)["operatorAct"]["act"], "adopt");
     // The next pass sends the stop.
     let boundary = task.boundary();
-    let ended = drive(boundary.reconcile(true, AbortToken::new()), &task, [Answer::Says(json!({"confirmed": true}))]);
+    let ended =
+        drive(boundary.reconcile(true, AbortToken::new()), &task, [Answer::Says(json!({"confirmed": true}))]);
     assert_eq!(ended.input("cancel")["providerJobId"], "j-1");
     assert_eq!(task.run(1)["state"], "cancelled");
 }
@@ -142,7 +156,10 @@ fn ex_led_62_an_accepted_operation_is_given_back_or_conflicts() {
     }
     for changes in [json!({"providerJobId": "j-2"}), json!({"turnId": "t-2"}), json!({"sessionId": "s-2"})] {
         let other = json!({"acknowledgement": with(acknowledgement(1), changes)});
-        assert_eq!(task.refused(|task| task.adopt(with(adoption(1), other))), (Code::ExecutionConflict, None));
+        assert_eq!(
+            task.refused(|task| task.adopt(with(adoption(1), other))),
+            (Code::ExecutionConflict, None)
+        );
     }
     let task = unknown();
     task.settle_absent(absence(1)).ok();
@@ -152,8 +169,13 @@ fn ex_led_62_an_accepted_operation_is_given_back_or_conflicts() {
 #[test]
 fn ex_led_63_an_absence_is_checked_like_an_adoption() {
     let task = unknown();
-    for changes in [json!({"operationId": ""}), json!({"evidence": ""}), json!({"evidence": "e".repeat(4097)})] {
-        assert_eq!(task.refused(|task| task.settle_absent(with(absence(1), changes))).0, Code::ExecutionInput);
+    for changes in
+        [json!({"operationId": ""}), json!({"evidence": ""}), json!({"evidence": "e".repeat(4097)})]
+    {
+        assert_eq!(
+            task.refused(|task| task.settle_absent(with(absence(1), changes))).0,
+            Code::ExecutionInput
+        );
     }
     assert_eq!(task.refused(|task| task.settle_absent(absence(9))).0, Code::ExecutionUnknownRun);
     let mut foreign = unknown();
@@ -175,15 +197,22 @@ fn ex_led_64_an_absent_operation_is_settled_and_the_run_before_it_is_current_aga
     task.settle_absent(absence(2)).ok();
     let ledger = task.ledger();
     assert_eq!(ledger["currentRunId"], "run-1");
-    let act = json!({"act": "settle-absent", "at": NOW + 700, "evidence": "the provider's log has no such key"});
-    assert_eq!((&task.operation(2)["acceptance"], &task.operation(2)["operatorAct"]), (&json!("absent"), &act));
+    let act =
+        json!({"act": "settle-absent", "at": NOW + 700, "evidence": "the provider's log has no such key"});
+    assert_eq!(
+        (&task.operation(2)["acceptance"], &task.operation(2)["operatorAct"]),
+        (&json!("absent"), &act)
+    );
     let settled = with(before, json!({"absent": true, "nextAttemptAt": null}));
     assert_eq!(task.run(2), settled, "identities, state, terminal state and times stay");
     assert_eq!(task.job(2)["execution"], settled);
     let outcome = from_core(&task.boundary().outcome("run-2").expect("settled"));
-    assert_eq!(outcome, json!({"finished": true, "ok": false, "exit": null, "cost": null, "denials": [],
+    assert_eq!(
+        outcome,
+        json!({"finished": true, "ok": false, "exit": null, "cost": null, "denials": [],
         "resultRejected": false, "quarantined": false, "providerState": "status-unknown", "completedAt": null,
-        "completionInferred": false, "absent": true}));
+        "completionInferred": false, "absent": true})
+    );
     // An open stop has met nothing that runs. A run that is not the current one leaves the current one alone.
     let task = unknown();
     cancel(&task, []);
@@ -257,7 +286,12 @@ fn ex_led_67_the_evidence_is_kept_redacted_and_nothing_automatic_does_as_much() 
     assert!(evidence.ends_with("opened the console") && !evidence.contains("hunter2"), "{evidence}");
     // Passes, null lookups, deadlines and time bring an unknown operation no further.
     let task = unknown();
-    for answer in [Answer::Text("null".to_owned()), Answer::Fails(io_error()), Answer::Deadline, Answer::Says(json!({}))] {
+    for answer in [
+        Answer::Text("null".to_owned()),
+        Answer::Fails(io_error()),
+        Answer::Deadline,
+        Answer::Says(json!({})),
+    ] {
         task.machine.advance_ms(10_000_000);
         let boundary = task.boundary();
         let ended = drive(boundary.startup(AbortToken::new()), &task, [answer]);
@@ -269,11 +303,14 @@ fn ex_led_67_the_evidence_is_kept_redacted_and_nothing_automatic_does_as_much() 
 }
 
 #[test]
-fn ex_bnd_44_both_acts_return_like_a_submit() {
+fn both_acts_return_like_a_submit() {
     let shape = |value: &Json| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
     let submitted = TaskRoot::new().accepted(1);
     assert_eq!(shape(&unknown().adopt(adoption(1)).ok()), shape(&submitted));
     let absent = unknown().settle_absent(absence(1)).ok();
     assert_eq!(shape(&absent), shape(&submitted));
-    assert_eq!((&absent["operationId"], &absent["runId"], &absent["acknowledgement"]), (&json!("op-1"), &json!("run-1"), &json!(null)));
+    assert_eq!(
+        (&absent["operationId"], &absent["runId"], &absent["acknowledgement"]),
+        (&json!("op-1"), &json!("run-1"), &json!(null))
+    );
 }

@@ -3,12 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 
 use gallivant_core::Code;
-use gallivant_core::execution::{FaultAnswer, Ledger, keys};
+use gallivant_core::execution::{AbortToken, FaultAnswer, Ledger, keys};
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, HEAD, Points, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, from_core, io_error,
+    Answer, HEAD, Points, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core,
+    io_error,
 };
 
 const LEDGER: (Code, Option<&str>) = (Code::ExecutionProtocol, Some("ledger"));
@@ -79,7 +80,10 @@ fn ex_led_02_an_operation_has_these_members() {
     assert_eq!(keys_of(&operation["acknowledgement"]), sorted("providerJobId sessionId turnId cursor"));
     task.settle(1);
     task.accepted(2);
-    assert_eq!((&task.operation(2)["sequence"], &task.operation(2)["previousRunId"]), (&json!(2), &json!("run-1")));
+    assert_eq!(
+        (&task.operation(2)["sequence"], &task.operation(2)["previousRunId"]),
+        (&json!(2), &json!("run-1"))
+    );
     for (key, wrong) in [
         ("operationId", json!("op-2")),
         ("runId", json!("run-2")),
@@ -111,7 +115,10 @@ fn ex_led_03_the_metadata_of_a_run_has_these_members() {
         cancellation exitSnapshot workflow";
     assert_eq!(keys_of(&run), sorted(members));
     assert_eq!(run["startedAt"], task.operation(1)["intentAt"]);
-    assert_eq!((&run["environment"], &run["model"], &run["policy"]), (&json!("env-echoed"), &json!("m-1"), &json!("safe")));
+    assert_eq!(
+        (&run["environment"], &run["model"], &run["policy"]),
+        (&json!("env-echoed"), &json!("m-1"), &json!("safe"))
+    );
     for (key, wrong) in [
         ("runId", json!("run-2")),
         ("operationId", json!(null)),
@@ -162,7 +169,13 @@ fn ex_led_04_a_new_remote_run_after_its_acceptance_is_the_example() {
         "resultRejected":false,"absent":false,"controls":[],"cancellation":null,"exitSnapshot":null,
         "workflow":null}}}"#;
     let (now, next) = (NOW.to_string(), (NOW + 10_000).to_string());
-    let values = [("<now>", &*now), ("<next>", &*next), ("<hash>", &hash.to_string()), ("<key>", &key), ("<revision>", HEAD)];
+    let values = [
+        ("<now>", &*now),
+        ("<next>", &*next),
+        ("<hash>", &hash.to_string()),
+        ("<key>", &key),
+        ("<revision>", HEAD),
+    ];
     let example = values.iter().fold(example.to_owned(), |text, (name, value)| text.replace(name, value));
     assert_eq!(task.ledger(), serde_json::from_str::<Json>(&example).expect("JSON"));
     assert!(task.text("execution.json").contains("\"chargedUsd\":0.5"), "the shortest decimal number");
@@ -186,7 +199,9 @@ fn ex_led_05_a_fence_has_kind_scope_run_time_and_reason() {
         fence[key] = value;
         broken(|ledger| ledger["stopFence"] = fence)
     };
-    for (key, value) in [("scope", json!("moon")), ("at", json!(null)), ("reason", json!(7)), ("runId", json!(7))] {
+    for (key, value) in
+        [("scope", json!("moon")), ("at", json!(null)), ("reason", json!(7)), ("runId", json!(7))]
+    {
         assert_eq!(fence(key, value), LEDGER, "{key}");
     }
 }
@@ -195,7 +210,10 @@ fn ex_led_05_a_fence_has_kind_scope_run_time_and_reason() {
 fn ex_led_07_an_absent_ledger_is_an_empty_one_and_the_first_intent_writes_it() {
     let task = TaskRoot::new();
     let shown = task.inspect();
-    assert_eq!((&shown["taskId"], &shown["runId"], &shown["live"]), (&json!("t-1"), &json!(null), &json!(false)));
+    assert_eq!(
+        (&shown["taskId"], &shown["runId"], &shown["live"]),
+        (&json!("t-1"), &json!(null), &json!(false))
+    );
     assert!(!task.path().exists(), "reading creates nothing");
     let refused = task.refused(|task| task.submit(dispatch_with(1, json!({"policy": null})), []));
     assert_eq!(refused.0, Code::ExecutionCapability);
@@ -249,7 +267,9 @@ fn ex_led_11_the_job_record_has_the_same_metadata_and_is_written_after_the_ledge
     task.accepted(1);
     assert_eq!(task.job(1)["execution"], task.run(1));
     let seen = points.seen();
-    let at = |point: &str| seen.iter().rposition(|seen| seen == point).unwrap_or_else(|| panic!("{point} in {seen:?}"));
+    let at = |point: &str| {
+        seen.iter().rposition(|seen| seen == point).unwrap_or_else(|| panic!("{point} in {seen:?}"))
+    };
     assert!(at("persist:execution.json") < at("persist:run-1/job.json"), "{seen:?}");
     // What cannot be written is left to the next pass: the ledger is right.
     let mut task = TaskRoot::new();
@@ -257,6 +277,17 @@ fn ex_led_11_the_job_record_has_the_same_metadata_and_is_written_after_the_ledge
     assert_eq!(task.accepted(1)["acceptance"], "accepted");
     assert!(!task.exists("run-1/job.json"));
     assert_eq!(task.inspect()["providerJobId"], "j-1");
+    // Where the two differ the ledger wins, and the next pass writes the record again.
+    task.faults = std::sync::Arc::new(gallivant_core::execution::NoFaults);
+    for text in ["{}", "half a rec", "{\"execution\":{\"state\":\"failed\",\"turnId\":\"t-9\"},\"theirs\":1}"]
+    {
+        task.plant("run-1/job.json", text);
+        let observed = json!({"state": "running", "observedAt": NOW, "events": []});
+        let answer = Answer::Says(crate::support::task::with(acknowledgement(1), observed));
+        drive(task.boundary().startup(AbortToken::new()), &task, [answer]).ok();
+        assert_eq!(task.run(1)["turnId"], "t-1");
+        assert_eq!(task.job(1)["execution"], task.run(1), "{text}");
+    }
 }
 
 #[test]
@@ -289,7 +320,11 @@ fn ex_led_12_the_fingerprint_covers_what_is_asked_and_neither_money_nor_workflow
     task.settle(1);
     task.continue_run(dispatch(2), accepts(2)).ok();
     task.settle(2);
-    task.submit(dispatch(3), [Answer::Says(json!({"providerJobId": "j", "turnId": "t", "sessionId": "s-3"}))]).ok();
+    task.submit(
+        dispatch(3),
+        [Answer::Says(json!({"providerJobId": "j", "turnId": "t", "sessionId": "s-3"}))],
+    )
+    .ok();
     assert_eq!(task.continue_run(dispatch(2), []).ok()["reused"], true);
 }
 
@@ -334,7 +369,11 @@ fn ex_led_73_an_integer_that_not_every_language_reads_is_to_be_given_as_text() {
     }
     let grant = json!({"kind": "intake", "inputHead": null, "preparation": "text-only",
         "grant": {"deep": [{"n": 9_007_199_254_740_992_u64}]}});
-    assert_eq!(task.refused(|task| task.submit(dispatch_with(2, grant), [])), number, "the input comes first");
+    assert_eq!(
+        task.refused(|task| task.submit(dispatch_with(2, grant), [])),
+        number,
+        "the input comes first"
+    );
     task.continue_run(answer(json!([9_007_199_254_740_991_u64, "9007199254740992"])), accepts(2)).ok();
 }
 
@@ -342,25 +381,50 @@ fn ex_led_73_an_integer_that_not_every_language_reads_is_to_be_given_as_text() {
 fn ex_jrn_01_the_files_of_a_root_are_private() {
     let task = TaskRoot::new();
     task.accepted(1);
-    let mode = |path: &str| task.path().join(path).metadata().expect("it is there").permissions().mode() & 0o7777;
-    for file in ["execution.json", "execution.lock", "run-1/job.json"] {
-        assert_eq!(mode(file), 0o600, "{file}");
-    }
-    assert_eq!(mode("run-1"), 0o700);
+    let observed = json!({"state": "succeeded", "observedAt": NOW,
+        "events": [{"eventId": "e-1", "sequence": 1, "type": "output", "timestamp": null, "data": "text"}]});
+    let result = json!({"providerJobId": "j-1", "turnId": "t-1", "inputHead": HEAD,
+        "outcome": {"finished": true, "ok": true, "cost": null, "denials": []}});
+    let answers =
+        [Answer::Says(crate::support::task::with(acknowledgement(1), observed)), Answer::Says(result)];
+    drive(task.boundary().startup(AbortToken::new()), &task, answers).ok();
+    let stop = crate::support::task::object(&json!({"reason": "r", "controlId": "c-1"}));
+    drive(task.boundary().request_cancel(stop, AbortToken::new()), &task, []).ok();
+    let mode =
+        |path: &str| task.path().join(path).metadata().expect("it is there").permissions().mode() & 0o7777;
     let names: Vec<_> = task.tree().into_keys().collect();
-    assert_eq!(names, ["execution.json", "run-1/", "run-1/job.json"], "and nothing staged is left");
+    for name in names.iter().map(String::as_str).chain(["execution.lock", "publication.lock"]) {
+        assert_eq!(mode(name), if name.ends_with('/') { 0o700 } else { 0o600 }, "{name}");
+    }
+    for name in [
+        "controls/c-1.json",
+        "execution.json",
+        "run-1/events.jsonl",
+        "run-1/job.json",
+        "run-1/journal.json",
+        "run-1/result.json",
+    ] {
+        assert!(names.iter().any(|found| found == name), "{name} in {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.contains("staged") || name.contains(".tmp-")), "{names:?}");
 }
 
 #[test]
 fn ex_jrn_02_a_job_record_has_these_members_and_keeps_others() {
     let task = TaskRoot::new();
-    task.plant("run-1/job.json", json!({"version": 1, "process": {"pid": 7}, "killAfter": 5, "theirs": [1]}).to_string());
+    task.plant(
+        "run-1/job.json",
+        json!({"version": 1, "process": {"pid": 7}, "killAfter": 5, "theirs": [1]}).to_string(),
+    );
     task.accepted(1);
     let job = task.job(1);
     let members = "version taskId runId operationId provider account kind startedAt endedAt completionInferred exit signal \
         sessionId execution process killAfter theirs";
     assert_eq!(keys_of(&job), sorted(members));
-    assert_eq!((&job["process"], &job["killAfter"], &job["theirs"]), (&json!({"pid": 7}), &json!(5), &json!([1])));
+    assert_eq!(
+        (&job["process"], &job["killAfter"], &job["theirs"]),
+        (&json!({"pid": 7}), &json!(5), &json!([1]))
+    );
     assert_eq!((&job["version"], &job["taskId"], &job["endedAt"]), (&json!(1), &json!("t-1"), &json!(null)));
     assert_eq!((&job["startedAt"], &job["sessionId"]), (&json!(NOW), &json!("s-1")));
 }
@@ -383,18 +447,24 @@ fn ex_led_06_a_ledger_is_replaced_whole_under_the_lock() {
         &crate::support::task::object(&crate::support::task::remote_options()),
         std::sync::Arc::new(gallivant_core::execution::NoFaults),
     );
-    let boundary = gallivant_core::execution::Boundary::new(options.expect("options"), &host).expect("a boundary");
+    let boundary =
+        gallivant_core::execution::Boundary::new(options.expect("options"), &host).expect("a boundary");
     let input = crate::support::task::object(&dispatch(1));
     let mut machine = boundary.submit(input, gallivant_core::execution::AbortToken::new());
     let gallivant_core::execution::Step::Call(_) = machine.start() else { panic!("it calls") };
     let trace = simulation.files.trace();
-    let position = |what: &str| trace.iter().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {trace:#?}"));
+    let position = |what: &str| {
+        trace.iter().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {trace:#?}"))
+    };
     assert!(position("try_lock") < position("-> execution.json"), "{trace:#?}");
     let renamed = position("-> execution.json");
     assert!(trace[..renamed].iter().any(|line| line.contains("sync")), "{trace:#?}");
     assert!(trace[renamed + 1].contains("sync"), "the directory is synced next: {trace:#?}");
     assert!(!trace.iter().any(|line| line.contains("write execution.json")), "{trace:#?}");
-    assert!(simulation.files.lock_on("/task/execution.lock").expect("there").is_some(), "held during the call");
+    assert!(
+        simulation.files.lock_on("/task/execution.lock").expect("there").is_some(),
+        "held during the call"
+    );
     for image in simulation.files.images_after_crash() {
         let bytes = image.files.contents("/task/execution.json").expect("the intent is durable");
         let ledger = Ledger::parse(&bytes).expect("whole");

@@ -42,7 +42,8 @@ fn whole_turn(task: &TaskRoot, n: u32, phase: &str) {
 }
 
 fn hash(value: &Json) -> String {
-    keys::canonical_hash(&gallivant_core::json::Value::parse(&value.to_string()).expect("JSON")).expect("hashed")
+    keys::canonical_hash(&gallivant_core::json::Value::parse(&value.to_string()).expect("JSON"))
+        .expect("hashed")
 }
 
 fn fingerprint(phase: &str, native: &Json, grant: &Json) -> String {
@@ -81,7 +82,8 @@ fn ex_pre_02_a_receipt_has_exactly_these_members() {
     assert_eq!(receipt(&task, "draft"), expected);
     for (key, value) in expected.as_object().expect("an object") {
         let wrong = if value.is_number() { json!("1") } else { json!(7) };
-        let refused = task.refused(|task| task.submit(intake(1, &with(expected.clone(), json!({key: wrong}))), []));
+        let refused =
+            task.refused(|task| task.submit(intake(1, &with(expected.clone(), json!({key: wrong}))), []));
         assert_eq!(refused, REFUSED, "{key}");
     }
 }
@@ -94,7 +96,11 @@ fn ex_pre_03_the_fingerprint_is_the_hash_of_these_members() {
     }
     let without = json!({"boundary": "text-only", "authority": "provider"});
     let receipt = task.prepare(question("draft"), [Answer::Says(without)]).ok()["receipt"].clone();
-    assert_eq!(receipt["inputFingerprint"], fingerprint("draft", &json!({}), &json!(null)), "absent parts are null");
+    assert_eq!(
+        receipt["inputFingerprint"],
+        fingerprint("draft", &json!({}), &json!(null)),
+        "absent parts are null"
+    );
 }
 
 #[test]
@@ -114,7 +120,9 @@ fn ex_pre_04_the_grant_is_written_nowhere() {
     }
     // The same grant with its members in another order is the same grant.
     let other = TaskRoot::new();
-    let reordered = format!(r#"{{"boundary":"text-only","authority":"provider","grant":{{"n":0.50,"token":"{GRANT}"}}}}"#);
+    let reordered = format!(
+        r#"{{"boundary":"text-only","authority":"provider","grant":{{"n":0.50,"token":"{GRANT}"}}}}"#
+    );
     let receipt = other.prepare(question("draft"), [Answer::Text(reordered)]).ok()["receipt"].clone();
     assert_eq!(receipt["inputFingerprint"], fingerprint("draft", &json!({}), &grant()));
 }
@@ -156,7 +164,10 @@ fn ex_pre_06_an_intake_needs_an_issued_receipt_that_is_equal_in_every_field() {
     assert_eq!((&sent["kind"], &sent["inputHead"]), (&json!("intake"), &json!(null)));
     ended.ok();
     let (operation, run) = (task.operation(1), task.run(1));
-    assert_eq!((&operation["phase"], &operation["preparation"]), (&json!("draft"), &issued["inputFingerprint"]));
+    assert_eq!(
+        (&operation["phase"], &operation["preparation"]),
+        (&json!("draft"), &issued["inputFingerprint"])
+    );
     assert_eq!((&run["kind"], &run["receipt"]), (&json!("intake"), &issued["inputFingerprint"]));
 }
 
@@ -181,7 +192,11 @@ fn ex_pre_07_another_argument_prompt_or_grant_makes_the_receipt_unusable() {
         json!({"grant": null}),
         json!({"model": "m-2"}),
     ] {
-        assert_eq!(task.refused(|task| task.submit(with(exact.clone(), changes.clone()), [])), REFUSED, "{changes}");
+        assert_eq!(
+            task.refused(|task| task.submit(with(exact.clone(), changes.clone()), [])),
+            REFUSED,
+            "{changes}"
+        );
     }
     task.submit(exact, accepts(1)).ok();
 }
@@ -211,7 +226,10 @@ fn ex_pre_09_the_plain_word_of_an_older_receipt_is_the_declared_boundary() {
         assert_eq!(task.refused(|task| task.submit(intake(1, &json!(word)), [])), REFUSED, "{word}");
     }
     task.submit(intake(1, &json!("text-only")), accepts(1)).ok();
-    assert_eq!((&task.operation(1)["preparation"], &task.operation(1)["phase"]), (&json!(null), &json!(null)));
+    assert_eq!(
+        (&task.operation(1)["preparation"], &task.operation(1)["phase"]),
+        (&json!(null), &json!(null))
+    );
 }
 
 #[test]
@@ -288,7 +306,8 @@ fn ex_pre_17_an_intake_turn_reserves_a_sixteenth_or_what_is_left() {
     let mut task = TaskRoot::new();
     task.options["budgetUsd"] = json!(1);
     let first = receipt(&task, "draft");
-    let sent = task.submit(with(intake(1, &first), json!({"reservationUsd": 0.9})), accepts(1)).input("submit");
+    let sent =
+        task.submit(with(intake(1, &first), json!({"reservationUsd": 0.9})), accepts(1)).input("submit");
     assert_eq!(sent["reservationUsd"], 0.0625, "whatever the caller reserves");
     assert_eq!(task.ledger()["allowance"]["chargedUsd"], 0.0625);
     task.settle(1);

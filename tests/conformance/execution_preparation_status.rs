@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 use crate::execution_preparation::{intake, receipt};
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch_with, drive, from_core, io_error, object, with,
+    Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch_with, drive, from_core, io_error, object,
+    with,
 };
 
 const DEADLINE: u64 = NOW + 60_000;
@@ -59,8 +60,12 @@ fn ended(times: Json) -> TaskRoot {
     task.edit(|ledger| {
         ledger["executions"]["run-1"] = with(with(ledger["executions"]["run-1"].clone(), known), times);
     });
-    task.plant("run-1/result.json", json!({"version": 1, "taskId": "t-1", "runId": "run-1", "provider": "prov",
-        "providerJobId": "j-1", "turnId": "t-1", "outcome": {"finished": true, "ok": true}}).to_string());
+    task.plant(
+        "run-1/result.json",
+        json!({"version": 1, "taskId": "t-1", "runId": "run-1", "provider": "prov",
+        "providerJobId": "j-1", "turnId": "t-1", "outcome": {"finished": true, "ok": true}})
+        .to_string(),
+    );
     task
 }
 
@@ -83,7 +88,8 @@ fn ex_pre_16_an_intake_is_preparing_until_its_result_is_known() {
     let receipt = receipt(&task, "draft");
     task.submit(intake(1, &receipt), [Answer::Fails(io_error())]).error();
     assert_eq!(status(&task), stands("preparing", json!("reconcile")), "acceptance is unknown");
-    task.adopt(json!({"operationId": "op-1", "acknowledgement": acknowledgement(1), "evidence": "seen"})).ok();
+    task.adopt(json!({"operationId": "op-1", "acknowledgement": acknowledgement(1), "evidence": "seen"}))
+        .ok();
     assert_eq!(status(&task), stands("preparing", json!("reconcile")), "owned");
     let before = task.tree();
     task.edit(|ledger| {
@@ -144,7 +150,8 @@ fn ex_pre_22_the_exact_end_is_compared_else_the_bounds() {
         (json!(null), json!(null), json!(late), "late"),
         (json!(null), json!(null), json!(null), "pending"),
     ] {
-        let times = json!({"completedAt": completed, "terminalObservedAt": terminal, "collectedAt": collected});
+        let times =
+            json!({"completedAt": completed, "terminalObservedAt": terminal, "collectedAt": collected});
         assert_eq!(judged(&ended(times.clone())), expected, "{times}");
     }
 }
@@ -165,14 +172,21 @@ fn ex_pre_23_late_output_keeps_its_result_usage_and_cost() {
 
 #[test]
 fn ex_pre_24_a_bound_after_the_deadline_is_late() {
-    let inferred = json!({"completedAt": null, "terminalObservedAt": DEADLINE + 1, "completionInferred": true});
+    let inferred =
+        json!({"completedAt": null, "terminalObservedAt": DEADLINE + 1, "completionInferred": true});
     assert_eq!(judged(&ended(inferred)), "late", "even if the work may have ended before");
 }
 
 #[test]
 fn ex_pre_25_without_a_valid_result_it_is_pending_and_no_stop_is_sent() {
     let in_time = json!({"completedAt": DEADLINE - 1});
-    for file in [None, Some("{"), Some("[]"), Some(r#"{"version":1,"runId":"run-2"}"#), Some(r#"{"version":1,"turnId":"t-9"}"#)] {
+    for file in [
+        None,
+        Some("{"),
+        Some("[]"),
+        Some(r#"{"version":1,"runId":"run-2"}"#),
+        Some(r#"{"version":1,"turnId":"t-9"}"#),
+    ] {
         let task = ended(in_time.clone());
         match file {
             None => std::fs::remove_file(task.path().join("run-1/result.json")).expect("removed"),

@@ -115,7 +115,14 @@ fn ex_upg_07_the_remedy_names_kind_and_both_versions_and_forbids_a_dispatch() {
         task.plant(path, file("73"));
         let error = refusal(&task);
         let supported = if kind == "log-meta" { "reads 2" } else { "reads 1" };
-        for part in [kind, "73", supported, "install the", "restore the matching", "a new dispatch is not a migration"] {
+        for part in [
+            kind,
+            "73",
+            supported,
+            "install the",
+            "restore the matching",
+            "a new dispatch is not a migration",
+        ] {
             assert!(error.remedy().contains(part), "{kind}, {part}: {}", error.remedy());
         }
     }
@@ -132,6 +139,34 @@ fn ex_upg_08_a_version_that_is_missing_a_string_or_a_fraction_is_unsupported() {
         }
         assert_eq!(health(version).code(), Code::ExecutionVersion, "{version}");
     }
+}
+
+#[test]
+fn ex_upg_09_the_version_is_judged_before_everything_else() {
+    for (kind, path, refusal) in kinds() {
+        // Of another version nothing else is looked at; of the supported one the rest makes no sense.
+        let supported = if kind == "log-meta" { "2" } else { "1" };
+        let mut other = None;
+        for version in ["9", supported] {
+            let task = settled();
+            task.plant(path, file(version));
+            match version {
+                "9" => assert_eq!(refusal(&task).code(), Code::ExecutionVersion, "{kind}"),
+                // A result of the supported version that is not the run's own, and a checkpoint, refuse no reader.
+                _ if kind == "result" || kind == "application" || kind == "control" => {}
+                _ => other = Some(refusal(&task).code()),
+            }
+        }
+        assert_ne!(other, Some(Code::ExecutionVersion), "{kind}");
+    }
+    let mut foreign = settled();
+    foreign.options["taskId"] = json!("t-2");
+    foreign.edit(|ledger| {
+        ledger["version"] = json!(2);
+        ledger["executions"]["run-1"]["cursor"] = json!({});
+    });
+    let refused = foreign.refused(|task| task.submit(dispatch(2), []));
+    assert_eq!(refused, (Code::ExecutionVersion, Some("ledger")), "before owner and cursors");
 }
 
 #[test]
@@ -160,8 +195,12 @@ fn ex_upg_11_a_coordinator_judges_its_registry_by_the_same_rule() {
     }
     let own = settled();
     own.plant("execution.json", file("3"));
-    let (ours, theirs) = (own.submit(dispatch(2), []).error(), check_version("ledger", &3_u64.into()).expect_err("3"));
-    assert_eq!((ours.code(), ours.reason(), ours.remedy()), (theirs.code(), theirs.reason(), theirs.remedy()));
+    let (ours, theirs) =
+        (own.submit(dispatch(2), []).error(), check_version("ledger", &3_u64.into()).expect_err("3"));
+    assert_eq!(
+        (ours.code(), ours.reason(), ours.remedy()),
+        (theirs.code(), theirs.reason(), theirs.remedy())
+    );
     assert_eq!(check_version("diary", &1_u64.into()).expect_err("no kind").code(), Code::ExecutionInput);
 }
 
@@ -178,7 +217,10 @@ fn ex_upg_04_everything_unresolved_is_listed_with_what_to_do() {
     let listed = unresolved(&task.path(), task.machine.host()).expect("read");
     assert!(before == task.tree());
     let [found] = listed.as_slice() else { panic!("one: {listed:?}") };
-    assert_eq!((&*found.owner.task_id, &*found.owner.provider, &*found.owner.account), ("t-1", "prov", "acct"));
+    assert_eq!(
+        (&*found.owner.task_id, &*found.owner.provider, &*found.owner.account),
+        ("t-1", "prov", "acct")
+    );
     assert_eq!((&*found.operation_id, &*found.run_id, found.intent_at), ("op-2", "run-2", NOW + 10));
     assert_eq!(json!(found.idempotency_key), task.operation(2)["idempotencyKey"]);
     assert!(found.remedy.contains("reconcile"), "{}", found.remedy);
@@ -206,7 +248,10 @@ fn a_ledger_of_an_older_package_is_read_and_what_is_not_known_stays_digit_for_di
     task.plant("execution.json", OLDER);
     task.options["budgetUsd"] = serde_json::from_str("0.30000000000000004").expect("a number");
     let shown = task.inspect();
-    assert_eq!((&shown["runId"], &shown["live"], &shown["quarantined"]), (&json!("run-1"), &json!(false), &json!(false)));
+    assert_eq!(
+        (&shown["runId"], &shown["live"], &shown["quarantined"]),
+        (&json!("run-1"), &json!(false), &json!(false))
+    );
     let input = crate::support::task::dispatch_with(2, json!({"reservationUsd": 0.05}));
     task.submit(input, accepts(2)).ok();
     let text = task.text("execution.json");

@@ -174,7 +174,9 @@ fn read(
 ) -> Result<Value> {
     match method {
         "inspect" => boundary.inspect(),
-        "preparationStatus" => Ok(boundary.preparation_status(&text(args, "runId").unwrap_or_default())?.to_value()),
+        "preparationStatus" => {
+            Ok(boundary.preparation_status(&text(args, "runId").unwrap_or_default())?.to_value())
+        }
         "judgePreparation" => {
             let judged = boundary.judge_preparation(&text(args, "runId").unwrap_or_default())?;
             Ok(judged.word().into())
