@@ -10,8 +10,8 @@
 //! - what a call's documentation says to be on disk is there once it has returned, and a crash at any point
 //!   leaves a state that is described in `docs/format/`;
 //! - nothing is ever guessed: what is not known reads as `unknown`, with the reason;
-//! - it has no threads of its own (but for the watchdog of a process that serves a hook), no global configuration and
-//!   no output on any stream.
+//! - it has no threads of its own (but for the watchdog of a process that serves a hook, and for the methods of a blocking
+//!   transport, which may have to be left alone), no global configuration and no output on any stream.
 //!
 //! A session, one of its writers, and a reader that may be any other process:
 //!

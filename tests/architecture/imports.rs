@@ -14,7 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("json", &["error"]),
     ("storage", &["error", "clock", "host"]),
     ("host", &["clock", "random", "process", "storage"]),
-    ("testing", &["error", "clock", "random", "process", "storage", "host"]),
+    ("testing", &["error", "clock", "random", "process", "storage", "host", "json", "execution"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
     ("redaction", &["error", "json"]),

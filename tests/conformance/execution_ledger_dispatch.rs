@@ -315,7 +315,8 @@ fn ex_led_40_no_refusal_is_proven_after_sending_or_without_the_mark() {
     }
     // The mark of a call that has ended already proves nothing either.
     let task = TaskRoot::new();
-    let mut machine = task.boundary().submit(object(&dispatch(1)), AbortToken::new());
+    let boundary = task.boundary();
+    let mut machine = boundary.submit(object(&dispatch(1)), AbortToken::new());
     let Step::Call(call) = machine.start() else { panic!("it calls") };
     task.machine.set_wall_ms(call.deadline_at);
     let step = machine.reply(call.id, Reply::Error(not_sent())).expect("it is outstanding");

@@ -64,7 +64,8 @@ fn ex_led_16_the_lock_file_is_permanent_and_its_text_decides_nothing() {
     let path = task.path().join("execution.lock");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("chmod");
     let inode = path.metadata().expect("there").ino();
-    let (machine, _) = in_call(&task.boundary(), 1);
+    let holding = task.boundary();
+    let (machine, _) = in_call(&holding, 1);
     let text: Json =
         serde_json::from_str(&task.text("execution.lock")).expect("the holder introduces itself");
     let mut members: Vec<_> = text.as_object().expect("an object").keys().map(String::as_str).collect();
@@ -225,7 +226,8 @@ fn ex_led_69_the_first_lock_proves_that_locks_exclude() {
     // A first try that is refused as busy is proof enough.
     let (_, simulation) = simulated_host(1);
     let second = simulation.another_process();
-    let (holder, _) = in_call(&simulated(0, &second.host()), 1);
+    let holding = simulated(0, &second.host());
+    let (holder, _) = in_call(&holding, 1);
     let boundary = simulated(0, &simulation.host());
     assert_eq!(submit_code(&boundary).0, Code::ExecutionBusy);
     drop(holder);
@@ -254,7 +256,8 @@ fn ex_led_70_waiting_polls_by_real_time_and_ends_when_the_caller_aborts() {
     let before = task.tree();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let mut machine = task.boundary().submit(object(&dispatch(2)), abort.clone());
+            let boundary = task.boundary();
+            let mut machine = boundary.submit(object(&dispatch(2)), abort.clone());
             let Step::Done(Err(error)) = machine.start() else { panic!("it is refused") };
             (error.code(), error.reason())
         });

@@ -348,7 +348,8 @@ fn ex_led_49_the_workflow_is_saved_with_the_intent_and_given_back() {
     let workflow = gallivant_core::json::Value::parse(input).expect("JSON");
     let mut given = crate::support::task::object(&dispatch(1));
     given.insert("workflow", workflow.clone());
-    let machine = task.boundary().submit(given, gallivant_core::execution::AbortToken::new());
+    let boundary = task.boundary();
+    let machine = boundary.submit(given, gallivant_core::execution::AbortToken::new());
     let ended = crate::support::task::drive(machine, &task, [Answer::Fails(io_error())]);
     assert_eq!(ended.error().code(), Code::ExecutionAcceptanceUnknown);
     assert!(task.text("execution.json").contains(&format!("\"workflow\":{input}")), "digit for digit");

@@ -85,6 +85,17 @@ pub fn align(
     writer.persist(&*directory, &format!("{}/", run.run_id), JOB, &text)
 }
 
+/// Writes a job record as it is given, durably, creating the run's directory where it is missing.
+///
+/// # Errors
+/// `EXECUTION_IO`.
+pub(crate) fn write(root: &dyn Directory, run_id: &str, job: Object, writer: &mut Writer) -> Result<()> {
+    let directory = open_or_create(root, run_id)?;
+    let mut text = Value::Object(job).to_json();
+    text.push('\n');
+    writer.persist(&*directory, &format!("{run_id}/"), JOB, &text)
+}
+
 fn record(mut job: Object, ledger: &Ledger, run: &Execution) -> Object {
     let text = |text: &str| Value::String(text.to_owned());
     let ended =

@@ -2,18 +2,20 @@
 //!
 //! The operations of the boundary are written as plain `async` code: the compiler makes the machine of it. There is no
 //! runtime and nothing that wakes anybody: a step polls once, and the code is ready again exactly when the call that it
-//! waits for has ended. Dropping the machine drops its code wherever it stands, which releases its locks and writes nothing.
+//! waits for has ended. Dropping the machine, or its boundary, drops its code wherever it stands, which releases its locks and
+//! writes nothing.
 
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use super::contract::{Method, TransportError};
 use super::ledger::lock::AbortToken;
+use super::limits::Limits;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
@@ -117,7 +119,7 @@ struct Slot {
 pub(crate) struct Line(Arc<Mutex<Slot>>);
 
 impl Line {
-    fn slot(&self) -> std::sync::MutexGuard<'_, Slot> {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,44 +151,96 @@ struct Outstanding {
 
 /// A running call. It belongs to one thread at a time.
 pub struct Machine {
-    code: Option<OperationCode>,
+    running: Arc<Mutex<Running>>,
     line: Line,
-    outstanding: Option<Outstanding>,
     clock: Arc<dyn Clock>,
-    deadline_ms: u64,
+    limits: Limits,
     generation: u64,
+}
+
+/// What goes when the machine is dropped, or its boundary.
+struct Running {
+    code: Option<OperationCode>,
+    outstanding: Option<Outstanding>,
+}
+
+/// As a crash: nothing is written, the locks are let go of, and the method that is still running is told to end.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(call) = &self.outstanding {
+            call.signal.abort();
+        }
+    }
+}
+
+fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The machines of a boundary. They go with it (EX-BND-36).
+pub(crate) struct Machines {
+    machines: Mutex<Vec<Weak<Mutex<Running>>>>,
+    generation: u64,
+}
+
+impl Machines {
+    pub(crate) fn new() -> Self {
+        Machines { machines: Mutex::default(), generation: crate::storage::counted_generation() }
+    }
+
+    pub(crate) fn add(&self, machine: &Machine) {
+        if self.generation != crate::storage::fork_generation() {
+            return;
+        }
+        let mut machines = self.machines.lock().unwrap_or_else(PoisonError::into_inner);
+        machines.retain(|machine| machine.strong_count() > 0);
+        machines.push(Arc::downgrade(&machine.running));
+    }
+}
+
+/// Waits for the steps that are being taken. In a child process they are the parent's.
+impl Drop for Machines {
+    fn drop(&mut self) {
+        if self.generation != crate::storage::fork_generation() {
+            return;
+        }
+        let machines = self.machines.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for running in machines.iter().filter_map(Weak::upgrade) {
+            *lock(&running) = Running { code: None, outstanding: None };
+        }
+    }
 }
 
 impl fmt::Debug for Machine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let call = self.outstanding.as_ref().map(|call| call.id);
-        out.debug_struct("Machine").field("outstanding", &call).finish_non_exhaustive()
+        out.debug_struct("Machine").field("outstanding", &self.outstanding_id()).finish_non_exhaustive()
     }
 }
 
 impl Machine {
     pub(crate) fn new(
         clock: Arc<dyn Clock>,
-        deadline_ms: u64,
+        limits: Limits,
         code: impl FnOnce(Line) -> OperationCode,
     ) -> Self {
         let line = Line::default();
+        let running = Running { code: Some(code(line.clone())), outstanding: None };
         Machine {
-            code: Some(code(line.clone())),
+            running: Arc::new(Mutex::new(running)),
             line,
-            outstanding: None,
             clock,
-            deadline_ms,
+            limits,
             generation: crate::storage::counted_generation(),
         }
     }
 
     /// Begins. Waits for the task's lock here, and nowhere else.
     pub fn start(&mut self) -> Step {
-        if self.outstanding.is_some() {
-            return Step::Done(Err(not_outstanding()));
+        match self.running() {
+            Err(forked) => Step::Done(Err(forked)),
+            Ok(running) if running.outstanding.is_some() => Step::Done(Err(not_outstanding())),
+            Ok(mut running) => self.advance(&mut running),
         }
-        self.advance()
     }
 
     /// The call with this id has ended. A reply that comes at its deadline or later is dropped unread, and the call counts as
@@ -194,16 +248,15 @@ impl Machine {
     ///
     /// # Errors
     /// `EXECUTION_INPUT` with the reason `reply` where no such call is outstanding; nothing has changed then, and the
-    /// outstanding call, if there is one, stays outstanding.
+    /// outstanding call, if there is one, stays outstanding. So too once the boundary was dropped.
     pub fn reply(&mut self, id: u64, reply: Reply) -> Result<Step> {
-        let late = self.outstanding(id)?.deadline_at <= self.clock.wall_ms();
-        let limit = self.outstanding(id)?.limit;
-        Ok(self.end(match reply {
-            _ if late => Ended::Deadline,
-            Reply::Value(text) if text.len() as u64 > limit => Ended::Oversized,
+        let now = self.clock.wall_ms();
+        self.end(id, |call| match reply {
+            _ if call.deadline_at <= now => Ended::Deadline,
+            Reply::Value(text) if text.len() as u64 > call.limit => Ended::Oversized,
             Reply::Value(text) => Ended::Value(text),
             Reply::Error(error) => Ended::Error(error),
-        }))
+        })
     }
 
     /// The call with this id has not ended at its deadline.
@@ -211,8 +264,7 @@ impl Machine {
     /// # Errors
     /// As [`Machine::reply`].
     pub fn deadline(&mut self, id: u64) -> Result<Step> {
-        self.outstanding(id)?;
-        Ok(self.end(Ended::Deadline))
+        self.end(id, |_| Ended::Deadline)
     }
 
     /// The caller has given the call with this id up.
@@ -220,8 +272,7 @@ impl Machine {
     /// # Errors
     /// As [`Machine::reply`].
     pub fn abort(&mut self, id: u64) -> Result<Step> {
-        self.outstanding(id)?;
-        Ok(self.end(Ended::Aborted))
+        self.end(id, |_| Ended::Aborted)
     }
 
     /// The transport is about to send, or to save something of its own, for the call with this id: from now on it cannot prove
@@ -230,56 +281,68 @@ impl Machine {
     /// # Errors
     /// As [`Machine::reply`].
     pub fn sending(&mut self, id: u64) -> Result<()> {
-        self.outstanding(id)?.sending = true;
+        outstanding(&mut *self.running()?, id)?.sending = true;
         Ok(())
     }
 
     /// The id of the outstanding call.
     #[must_use]
     pub fn outstanding_id(&self) -> Option<u64> {
-        self.outstanding.as_ref().map(|call| call.id)
+        self.running().ok()?.outstanding.as_ref().map(|call| call.id)
     }
 
-    fn outstanding(&mut self, id: u64) -> Result<&mut Outstanding> {
-        if self.generation != crate::storage::fork_generation() {
-            return Err(forked());
-        }
-        self.outstanding.as_mut().filter(|call| call.id == id).ok_or_else(not_outstanding)
+    /// The limits in force: a part of every call's common input.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
-    fn end(&mut self, ended: Ended) -> Step {
-        if let Some(call) = self.outstanding.take() {
-            if matches!(ended, Ended::Deadline | Ended::Aborted) {
-                call.signal.abort();
-            }
-            self.line.slot().end = Some(CallEnd { ended, sending: call.sending });
-        }
-        self.advance()
+    /// The clock by which its calls are late.
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
     }
 
-    fn advance(&mut self) -> Step {
-        if self.generation != crate::storage::fork_generation() {
-            return Step::Done(Err(forked()));
+    /// A child process may find the lock taken for ever, by a thread that it does not have.
+    fn running(&self) -> Result<MutexGuard<'_, Running>> {
+        if self.generation == crate::storage::fork_generation() {
+            Ok(lock(&self.running))
+        } else {
+            Err(forked())
         }
-        let Some(code) = &mut self.code else { return Step::Done(Err(not_outstanding())) };
+    }
+
+    fn end(&self, id: u64, how: impl FnOnce(&Outstanding) -> Ended) -> Result<Step> {
+        let mut running = self.running()?;
+        let call = outstanding(&mut running, id)?;
+        let ended = how(call);
+        if matches!(ended, Ended::Deadline | Ended::Aborted) {
+            call.signal.abort();
+        }
+        self.line.slot().end = Some(CallEnd { ended, sending: call.sending });
+        running.outstanding = None;
+        Ok(self.advance(&mut running))
+    }
+
+    fn advance(&self, running: &mut Running) -> Step {
+        let Some(code) = &mut running.code else { return Step::Done(Err(not_outstanding())) };
         let step = || code.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         // What panicked is dropped, and its locks with it (EX-ERR-08, EX-CAN-53).
         let Ok(polled) = catch_unwind(AssertUnwindSafe(step)) else {
-            self.code = None;
+            running.code = None;
             return Step::Done(Err(panicked()));
         };
         if let Poll::Ready(outcome) = polled {
-            self.code = None;
+            running.code = None;
             return Step::Done(outcome);
         }
         let Some(request) = self.line.slot().request.take() else {
-            self.code = None;
+            running.code = None;
             return Step::Done(Err(Error::new(Code::Internal, "an operation waits for nothing")));
         };
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let deadline_at = self.clock.wall_ms().saturating_add(self.deadline_ms);
+        let deadline_at = self.clock.wall_ms().saturating_add(self.limits.deadline_ms);
         let signal = AbortToken::new();
-        self.outstanding = Some(Outstanding {
+        running.outstanding = Some(Outstanding {
             id,
             deadline_at,
             limit: request.limit,
@@ -291,13 +354,8 @@ impl Machine {
     }
 }
 
-/// As a crash: nothing is written, the locks are let go of, and the method that is still running is told to end.
-impl Drop for Machine {
-    fn drop(&mut self) {
-        if let Some(call) = &self.outstanding {
-            call.signal.abort();
-        }
-    }
+fn outstanding(running: &mut Running, id: u64) -> Result<&mut Outstanding> {
+    running.outstanding.as_mut().filter(|call| call.id == id).ok_or_else(not_outstanding)
 }
 
 fn panicked() -> Error {

@@ -3,11 +3,13 @@
 //! What a coordinator calls:
 //!
 //! - [`boundary`]: the object whose calls write a task's files, made of [`options`];
-//! - [`machine`]: a running call, which hands out what the transport is to do and is fed what came of it.
+//! - [`machine`]: a running call, which hands out what the transport is to do and is fed what came of it;
+//! - [`transport`]: a transport in Rust, and the drivers that carry a machine's calls out.
 //!
 //! What is on disk, and what becomes of it:
 //!
 //! - [`ledger`]: `execution.json`, its records, its lock; [`job`]: the record beside a run; [`controls`]: queued stops;
+//! - [`health_store`]: the records of whether accounts may be dispatched to, and the refreshes that are under way;
 //! - [`transition`]: what a ledger becomes, as pure functions;
 //! - [`existing`]: the boundary of a root as its files have it;
 //! - [`version`]: which versions of the files are supported.
@@ -26,6 +28,7 @@
 //! - [`health`]: whether an account of a provider may be dispatched to;
 //! - [`initial_dispatch`]: the marker of a start that may not have been dispatched yet;
 //! - [`outcome`]: what a settled run has come to; [`preparation`]: how an intake turn stands, and whether it came in time;
+//! - [`functions`]: the pure functions under their public names;
 //! - [`faults`]: the points at which a test fails.
 
 pub mod backoff;
@@ -37,10 +40,13 @@ pub mod cost;
 pub mod cursor;
 pub mod existing;
 pub mod faults;
+pub mod functions;
 pub mod health;
+pub mod health_store;
 pub mod initial_dispatch;
 pub mod job;
 pub mod keys;
+pub mod lanes;
 pub mod ledger;
 pub mod limits;
 pub mod machine;
@@ -52,11 +58,12 @@ pub mod preparation;
 pub mod result;
 pub mod states;
 pub mod transition;
+pub mod transport;
 pub mod version;
 mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
-pub use boundary::{Boundary, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
+pub use boundary::{Boundary, Called, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
 pub use capability::{Adapter, Capability, Choice, ExecutionRegistry, Runtime, assert_execution_dependency};
 pub use contract::{
     Acknowledgement, Method, TransportError, collection_validation_error, dispatch_not_sent_error,
@@ -65,9 +72,11 @@ pub use cost::HardCap;
 pub use cursor::{Checked, Cursor, EXECUTION_CURSOR_BYTES, InvalidCursor};
 pub use existing::execution_runner;
 pub use faults::{FaultAnswer, Faults, NoFaults};
-pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord};
+pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord, HealthScope, ProbeResult};
+pub use health_store::{HealthOptions, HealthStore, Joined, Refresh};
 pub use initial_dispatch::{InitialDispatch, unsubmitted_initial_dispatch};
 pub use keys::FingerprintInput;
+pub use lanes::{DispatchLane, Dispatched, Lane, Progress, ProgressLane};
 pub use ledger::Ledger;
 pub use ledger::lock::AbortToken;
 pub use limits::{EXECUTION_LIMITS, Limit, Limits};
@@ -77,4 +86,7 @@ pub use observation::Observation;
 pub use options::{Capabilities, ExecutionOptions};
 pub use preparation::{Judgement, NextAction, Standing};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};
+#[cfg(feature = "async")]
+pub use transport::{AsyncTransport, ReplyFuture, drive_async};
+pub use transport::{Transport, TransportCall, check_transport, drive};
 pub use version::check_version;

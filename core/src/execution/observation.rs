@@ -52,12 +52,13 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Judges a reply, in the order of EX-OBS-03 behind its shape. Nothing of a rejected reply is used.
+    /// Judges a reply, in the order of EX-OBS-03. Nothing of a rejected reply is used.
     ///
     /// # Errors
-    /// `EXECUTION_PROTOCOL` with the reason of the first rule that it breaks: `cursor`, `identity`, `foreign`, `session`,
-    /// `state`, `time`, `stale`, `future`, `completion`, `page`, `event`, and `shape` for a gap that is none.
+    /// `EXECUTION_PROTOCOL` with the reason of the first rule that it breaks: `shape` for a gap that is none, `cursor`,
+    /// `identity`, `foreign`, `session`, `state`, `time`, `stale`, `future`, `completion`, `page`, `event`.
     pub fn judge(reply: &Reply, recorded: &Recorded<'_>, limits: &Limits, now: u64) -> Result<Observation> {
+        let gap = gap(reply)?;
         let cursor = reply.cursor()?;
         let identities = reply.identities()?;
         let is_foreign = recorded.provider_job_id.is_some_and(|job| job != identities.provider_job_id)
@@ -71,12 +72,6 @@ impl Observation {
         let observed_at = observed_at(reply, recorded, now)?;
         let completed_at = completed_at(reply, state, recorded.started_at, observed_at)?;
         let events = events(reply, limits)?;
-        let gap = match reply.given("gap") {
-            None | Some(Value::Bool(false)) => false,
-            Some(Value::Bool(true)) => true,
-            Some(gap) if gap.get("reason").and_then(Value::as_str).is_some() => true,
-            Some(_) => return Err(rejected("shape", "a gap is neither true nor an object with a reason")),
-        };
         let cost = reply.given("costUsd").cloned().unwrap_or(Value::Null);
         Ok(Observation {
             identities,
@@ -92,10 +87,24 @@ impl Observation {
     }
 }
 
+/// Whether a reply reports an explicit gap (EX-OBS-21).
+fn gap(reply: &Reply) -> Result<bool> {
+    match reply.given("gap") {
+        None | Some(Value::Bool(false)) => Ok(false),
+        Some(Value::Bool(true)) => Ok(true),
+        Some(gap) if gap.get("reason").and_then(Value::as_str).is_some() => Ok(true),
+        Some(_) => Err(rejected("shape", "a gap is neither true nor an object with a reason")),
+    }
+}
+
 fn observed_at(reply: &Reply, recorded: &Recorded<'_>, now: u64) -> Result<u64> {
-    let observed = reply.given("observedAt").and_then(time);
+    let observed =
+        reply.given("observedAt").and_then(Value::as_number).filter(|number| is_whole_time(number));
     let observed =
         observed.ok_or_else(|| rejected("time", "observedAt is no whole number of milliseconds"))?;
+    // A whole number that no saved time can hold lies before every run or behind every clock.
+    let outside = if observed.as_str().starts_with('-') { 0 } else { u64::MAX };
+    let observed = observed.as_u64().unwrap_or(outside);
     if observed < recorded.started_at || recorded.observed_at.is_some_and(|last| observed < last) {
         return Err(rejected("stale", "an observation is older than the run or than the last one"));
     }
@@ -114,8 +123,9 @@ fn completed_at(
     observed_at: u64,
 ) -> Result<Option<u64>> {
     let Some(value) = reply.given("completedAt") else { return Ok(None) };
+    let completed = value.as_number().and_then(Number::as_u64);
     let completed =
-        time(value).filter(|completed| state.is_terminal() && (started_at..=observed_at).contains(completed));
+        completed.filter(|completed| state.is_terminal() && (started_at..=observed_at).contains(completed));
     let message = "completedAt needs a terminal state, and lies between the start and the observation";
     completed.map(Some).ok_or_else(|| rejected("completion", message))
 }
@@ -174,15 +184,9 @@ fn is_whole(number: &Number) -> bool {
     number.is_integer() && !number.as_str().starts_with('-')
 }
 
-/// A time in whole milliseconds since 1970. A number such as `1.5e3` is whole too.
-fn time(value: &Value) -> Option<u64> {
-    let number = value.as_number()?;
-    number.as_u64().or_else(|| {
-        let time = number.as_f64();
-        // What a double carries exactly; the cast then loses nothing.
-        (number.is_finite() && time.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&time))
-            .then_some(time as u64)
-    })
+/// Whether it is a finite number without a fraction; `1.5e3` is one too.
+fn is_whole_time(number: &Number) -> bool {
+    number.is_integer() || (number.is_finite() && number.as_f64().fract() == 0.0)
 }
 
 fn rejected(reason: &'static str, message: &str) -> Error {

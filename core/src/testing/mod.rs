@@ -9,6 +9,7 @@
 //! - [`FaultyFileSystem`] fails where a list of [`Fault`]s says, and tells every state in which the disk may be
 //!   found after a crash;
 //! - [`Simulation`] holds one of each, and [`simulated_host`] makes the host for it;
+//! - [`MemoryTransport`] is a provider in memory, whose replies are lost, late, foreign or malformed as a test says;
 //! - [`TestHost`] is the real machine with a manual clock, fixed chance and faults on the real disk.
 //!
 //! # A crash test
@@ -60,6 +61,8 @@
 
 mod clock;
 mod machine;
+mod memory_provider;
+mod memory_transport;
 mod processes;
 mod random;
 mod simulation;
@@ -67,6 +70,8 @@ mod test_host;
 
 pub use clock::{ManualClock, SimulatedClock};
 pub use machine::RenamedMachine;
+pub use memory_provider::MemoryJob;
+pub use memory_transport::{MEMORY_CAPABILITY, MemoryTransport, Mishap};
 pub use processes::SimulatedProcesses;
 pub use random::{FixedRandom, SeededRandom};
 pub use simulation::{Simulation, simulated_host};

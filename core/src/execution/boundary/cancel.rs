@@ -63,7 +63,12 @@ pub(super) async fn cancel(
     let mut pass = Pass::over(task, line);
     if current.is_some() && current == meant {
         // What is lost is saved as a reason to come again, and is no error of the request.
-        pass.stop(false).await?;
+        if inner.options.is_local() {
+            let failure = pass.local().await.err();
+            pass.finish(failure)?;
+        } else {
+            pass.stop(false).await?;
+        }
     }
     pass.task.align_receipts();
     let run = meant.filter(|meant| current.as_ref() == Some(meant));
@@ -152,10 +157,10 @@ impl Pass {
                 let progress_ms = inner.options.limits.progress_ms;
                 transition::answered(&self.task.ledger, &run.run_id, *confirmed, now, progress_ms)
             }
-            Err(_) => {
+            Err(error) => {
                 let retry_after_ms = self.take_retry_after();
                 let delay = |failures| inner.delay_ms(failures, retry_after_ms);
-                transition::lost(&self.task.ledger, &run.run_id, now, delay)
+                transition::lost(&self.task.ledger, &run.run_id, error, now, delay)
             }
         };
         self.task.persist(next)?;

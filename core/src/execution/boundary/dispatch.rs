@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::input::DispatchInput;
+use super::local::{self, Started};
 use super::task::Task;
 use super::{Inner, no_method};
 use crate::error::{Code, Error, Result};
@@ -40,7 +41,13 @@ pub(super) async fn dispatch(
     let run_id = intent.run_id.clone();
     let before = task.ledger.clone();
     let session = intent.session_id.clone();
-    check_method(&inner, action)?;
+    let is_local = inner.options.is_local();
+    if is_local && input.spec.is_null() {
+        return Err(super::input::missing("spec"));
+    }
+    if !is_local {
+        check_method(&inner, action)?;
+    }
     let method = method_of(action);
     let sent = Sent {
         run_id: &intent.run_id,
@@ -48,7 +55,7 @@ pub(super) async fn dispatch(
         previous_run_id: before.current_run_id.as_deref(),
         reservation: intent.reservation,
     };
-    let call = call_input(&inner, &before, &input, &sent)?;
+    let call = if is_local { Object::new() } else { call_input(&inner, &before, &input, &sent)? };
     hold_predecessor(&task)?;
     task.sweep();
     let next = transition::intent(&before, intent, task.now())?;
@@ -59,10 +66,37 @@ pub(super) async fn dispatch(
         // Where it cannot be known whether there is a stop, nothing is sent either.
         return Err(refuse(&mut task, &before, &input.operation_id, stop.code().name(), stop));
     }
+    if is_local {
+        return start(&mut task, &line, &before, &input, &run_id).await;
+    }
     let limit = method.reply_limit(inner.options.limits.result_bytes);
     let end = line.transport(method, call, limit).await;
     task.point("dispatch.reply")?;
     settle(&mut task, &before, &input.operation_id, session.as_deref(), method, end)
+}
+
+/// Starts the process of a local run. Its job record names run and operation before that (EX-LOC-03), so that what was started
+/// is recognised; where it cannot be written, nothing is started.
+async fn start(
+    task: &mut Task,
+    line: &Line,
+    before: &Ledger,
+    input: &DispatchInput,
+    run_id: &str,
+) -> Result<Value> {
+    let operation_id = input.operation_id.as_str();
+    let names_it = task
+        .read_job(run_id)?
+        .is_some_and(|job| job.get("operationId").and_then(Value::as_str) == Some(operation_id));
+    if !names_it {
+        let error = Error::new(Code::ExecutionIo, "job.json cannot be saved");
+        return Err(refuse(task, before, operation_id, error.code().name(), error));
+    }
+    match local::start(task, line, operation_id, run_id, &input.spec).await? {
+        Started::Running(outcome) => Ok(outcome),
+        Started::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
+        Started::Lost(reason) => Err(lost(task, operation_id, &Lost { reason, retry_after_ms: None })?),
+    }
 }
 
 /// A known operation: what is saved of it, or why it is not dispatched again (EX-LED-22, EX-LED-23, EX-LED-65).
@@ -325,23 +359,32 @@ fn settle(
     method: Method,
     end: CallEnd,
 ) -> Result<Value> {
-    let lost = match judge(&task.ledger, operation_id, session, method, end) {
+    match judge(&task.ledger, operation_id, session, method, end) {
         Judged::Owned(acknowledgement) => {
             let progress_ms = task.inner.options.limits.progress_ms;
-            return adopt(task, operation_id, &acknowledgement, progress_ms);
+            adopt(task, operation_id, &acknowledgement, progress_ms)
         }
-        Judged::NotSent(error) => {
-            let code = error.code.as_deref().unwrap_or(error.kind.word()).to_owned();
-            let code = task.inner.redactor.text(&code).into_owned();
-            let message =
-                format!("the dispatch was refused before anything was sent, operation=`{operation_id}`");
-            let refusal = Error::new(Code::ExecutionDispatchRefused, message)
-                .with_reason("dispatch-refused")
-                .with_operation_id(operation_id);
-            return Err(refuse(task, before, operation_id, &code, refusal));
-        }
-        Judged::Lost(lost) => lost,
-    };
+        Judged::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
+        Judged::Lost(told) => Err(lost(task, operation_id, &told)?),
+    }
+}
+
+/// A proven refusal: the dispatch is taken back, and the refusal is noted under the transport's own word (EX-LED-36).
+fn not_sent(task: &mut Task, before: &Ledger, operation_id: &str, error: &TransportError) -> Error {
+    let code = error.code.as_deref().unwrap_or(error.kind.word()).to_owned();
+    let code = task.inner.redactor.text(&code).into_owned();
+    let message = format!("the dispatch was refused before anything was sent, operation=`{operation_id}`");
+    let refusal = Error::new(Code::ExecutionDispatchRefused, message)
+        .with_reason("dispatch-refused")
+        .with_operation_id(operation_id);
+    refuse(task, before, operation_id, &code, refusal)
+}
+
+/// What came of the call is not known: that is saved, and told (EX-LED-33).
+///
+/// # Errors
+/// What could not be saved.
+fn lost(task: &mut Task, operation_id: &str, lost: &Lost) -> Result<Error> {
     let delay = task.inner.delay_ms(1, lost.retry_after_ms);
     let next = transition::unknown(&task.ledger, operation_id, lost.reason, task.now(), delay)?;
     task.persist(next)?;
@@ -349,7 +392,7 @@ fn settle(
         return Err(transition::unknown_operation(operation_id));
     };
     task.align(&operation.run_id);
-    Err(acceptance_unknown(operation, lost.reason))
+    Ok(acceptance_unknown(operation, lost.reason))
 }
 
 /// Adopts an acknowledgement and gives the outcome of a dispatch.

@@ -26,6 +26,8 @@ pub(super) struct DispatchInput {
     pub(super) preparation: Value,
     pub(super) grant: Value,
     pub(super) native: Value,
+    /// How a local run is started.
+    pub(super) spec: Value,
     pub(super) workflow: Value,
     pub(super) successor_of: Value,
     pub(super) response: Option<ResponseInput>,
@@ -92,6 +94,7 @@ impl DispatchInput {
             preparation,
             grant,
             native,
+            spec: object_or_null(input, "spec")?,
             workflow: value(input, "workflow"),
             successor_of: optional_text(input, "successorOf")?,
             response,

@@ -5,14 +5,17 @@
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`: receipts;
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
-//! - `cancel`: stops;
+//! - `cancel`: stops; `local`: process runs;
+//! - `by_name`: the methods under their public names;
 //! - `projection`, `reading`: what may be read without a lock.
 
 mod answers;
+mod by_name;
 mod cancel;
 mod collect;
 mod dispatch;
 mod input;
+mod local;
 mod operator;
 mod pass;
 mod prepare;
@@ -25,17 +28,19 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
+pub use by_name::Called;
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
 
 use super::backoff::{self, Jitter, RandomJitter};
 use super::capability::Capability;
 use super::contract::request::Scope;
+use super::health::HealthRecord;
 use super::ledger::file::{LedgerFile, Writer};
 use super::ledger::lock::AbortToken;
 use super::ledger::record::{Action, FenceKind};
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
-use super::machine::{Line, Machine, forked};
+use super::machine::{Line, Machine, Machines, forked};
 use super::options::ExecutionOptions;
 use super::preparation::{Judgement, Status};
 use crate::error::{Code, Error, Result};
@@ -53,9 +58,13 @@ pub const EXECUTION_VERSION: u64 = 1;
 /// Two boundaries for one root, in one process or in two, exclude each other by the task's lock: their calls give the same
 /// results as calls that are made one after another. The lock serialises on one machine's local file system; it is no lease
 /// between hosts.
+///
+/// Dropping the last clone drops the machines that are not done, wherever they stand (EX-BND-36): a machine is kept together
+/// with its boundary.
 #[derive(Clone)]
 pub struct Boundary {
     inner: Arc<Inner>,
+    machines: Arc<Machines>,
 }
 
 impl fmt::Debug for Boundary {
@@ -151,6 +160,7 @@ impl Boundary {
                 generation: crate::storage::counted_generation(),
                 options,
             }),
+            machines: Arc::new(Machines::new()),
         })
     }
 
@@ -293,6 +303,30 @@ impl Boundary {
         reading::outcome(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
+    /// The job record of the current local run, which `latest-run` names; none where there is none (EX-BND-25).
+    ///
+    /// # Errors
+    /// As [`Boundary::read`].
+    pub fn current(&self) -> Result<Option<Object>> {
+        reading::current(&self.inner).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Walks the journal of a run and says what is whole, what is a gap and what is corrupt (EX-BND-45, EX-JRN-84). Changes nothing.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for an id that is none, and those of [`crate::journal::check()`].
+    pub fn check(&self, run_id: &str) -> Result<Value> {
+        Ok(crate::journal::check(self.dir_of(run_id)?, &self.inner.host)?.to_value())
+    }
+
+    /// What may be shown of a run's result, redacted as a whole; null before there is one (EX-JRN-54).
+    ///
+    /// # Errors
+    /// Those of [`crate::journal::result_view()`] and of [`Boundary::outcome`].
+    pub fn result_view(&self, run_id: &str) -> Result<Value> {
+        reading::result_view(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
     /// How an intake turn stands, and what a coordinator does next (EX-PRE-16, EX-PRE-27, EX-PRE-28). Reads one file, takes no
     /// lock, waits for nothing.
     ///
@@ -310,16 +344,39 @@ impl Boundary {
         reading::judge_preparation(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
+    /// Whether a pass is due: the current run's, its pending stop's, or because a stop is queued (EX-REC-05). Reads, takes no
+    /// lock. A pass that is not due calls nobody; a lane leaves it out.
+    ///
+    /// # Errors
+    /// Those of [`Boundary::inspect`], and `EXECUTION_VERSION` for a control of another package.
+    pub fn is_due(&self) -> Result<bool> {
+        reading::is_pass_due(&self.inner).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// What the boundary's health store has recorded of its account (EX-BND-20); none where nothing is, or nobody keeps records.
+    /// Reads, takes no lock, probes nothing.
+    ///
+    /// # Errors
+    /// Those of the store: `EXECUTION_VERSION` with the reason `health`, `EXECUTION_HEALTH` with the reason `shape`,
+    /// `EXECUTION_IO`.
+    pub fn health_status(&self) -> Result<Option<HealthRecord>> {
+        let Some(health) = &self.inner.options.health else { return Ok(None) };
+        let status = health.status(&self.inner.owner.provider, &self.inner.owner.account);
+        status.map_err(|error| self.inner.redacted(error))
+    }
+
     fn machine<F>(&self, code: impl FnOnce(Arc<Inner>, Line) -> F) -> Machine
     where
         F: Future<Output = Result<Value>> + Send + 'static,
     {
         let inner = Arc::clone(&self.inner);
-        let (clock, deadline_ms) = (Arc::clone(&inner.host.clock), inner.options.limits.deadline_ms);
-        Machine::new(clock, deadline_ms, |line| {
+        let (clock, limits) = (Arc::clone(&inner.host.clock), inner.options.limits);
+        let machine = Machine::new(clock, limits, |line| {
             let code = code(Arc::clone(&inner), line);
             Box::pin(async move { code.await.map_err(|error| inner.redacted(error)) })
-        })
+        });
+        self.machines.add(&machine);
+        machine
     }
 }
 

@@ -9,16 +9,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::task::Task;
-use super::{Inner, collect, projection};
+use super::{Inner, collect, projection, reading};
 use crate::error::{Code, Error, Result};
-use crate::execution::backoff::is_due;
 use crate::execution::contract::question::{Intent, Job};
 use crate::execution::contract::{Method, Reply, TransportError};
 use crate::execution::cursor::{Cursor, gap_id};
 use crate::execution::ledger::lock::AbortToken;
-use crate::execution::ledger::record::{
-    Acceptance, Action, Cancellation, CancellationStatus, Execution, Operation,
-};
+use crate::execution::ledger::record::{Acceptance, Action, Execution, Operation};
 use crate::execution::machine::{Ended, Line};
 use crate::execution::observation::{Observation, Recorded};
 use crate::execution::states::ProviderState;
@@ -50,19 +47,16 @@ pub(super) enum Wish {
 
 pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, wish: Wish) -> Result<Value> {
     let mut pass = begin(&inner, line, &abort)?;
+    super::cancel::apply_queued(&mut pass.task)?;
+    pass.align();
     let is_forced = matches!(wish, Wish::Forced);
     let now = pass.task.now();
-    let due = |at| is_forced || is_due(at, now);
-    let (is_pass_due, is_stop_due) = match pass.task.ledger.current() {
-        Some(run) => {
-            let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
-            let stop = run.cancellation.as_ref().filter(is_pending);
-            (due(run.next_attempt_at), stop.is_some_and(|stop| due(stop.next_attempt_at)))
-        }
-        None => (false, false),
-    };
+    let reading::Due { pass: is_pass_due, stop: is_stop_due } =
+        reading::due(pass.task.ledger.current(), is_forced, now);
     let failure = if is_pass_due {
         pass.steps(is_forced).await.err()
+    } else if is_stop_due && pass.task.inner.options.is_local() {
+        pass.local().await.err()
     } else if is_stop_due {
         pass.stop(is_forced).await.err()
     } else {
@@ -80,10 +74,14 @@ pub(super) async fn collect_run(
     abort: AbortToken,
     run_id: String,
 ) -> Result<Value> {
+    if !crate::execution::keys::is_id(&run_id) {
+        return Err(super::input::wrong("runId is no id"));
+    }
     let mut pass = begin(&inner, line, &abort)?;
     if !pass.task.ledger.executions.contains(&run_id) {
         return Err(unknown_run(&run_id));
     }
+    pass.align();
     let is_current = pass.task.ledger.current_run_id.as_ref() == Some(&run_id);
     let retrieves = pass
         .task
@@ -98,17 +96,12 @@ pub(super) async fn collect_run(
     Ok(pass.report(failure))
 }
 
-/// The checks that throw, and what is done whether or not the pass is due (EX-REC-02 to EX-REC-04).
+/// The checks that throw, and the repair of what they have let pass; nothing is written (EX-REC-02, EX-REC-03).
 fn begin(inner: &Arc<Inner>, line: Line, abort: &AbortToken) -> Result<Pass> {
     let mut task = Task::open(inner, abort)?;
     check_times(&task)?;
     check_versions(&task)?;
-    if let Some(run_id) = task.ledger.current_run_id.clone() {
-        task.align(&run_id);
-    }
-    // Behind the alignment: what is repaired is not saved yet, and the job record follows the ledger.
     repair_current(&mut task)?;
-    super::cancel::apply_queued(&mut task)?;
     Ok(Pass::over(task, line))
 }
 
@@ -196,6 +189,17 @@ impl Pass {
         Pass { task, line, called: Vec::new(), retry_after_ms: None, stop_failure: None }
     }
 
+    pub(super) fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// The job record of the current run, which a crash may have left behind the ledger (EX-LED-11).
+    fn align(&self) {
+        if let Some(run_id) = &self.task.ledger.current_run_id {
+            self.task.align(run_id);
+        }
+    }
+
     /// After how long the transport wanted to be asked again.
     pub(super) fn take_retry_after(&mut self) -> Option<f64> {
         self.retry_after_ms.take()
@@ -203,24 +207,31 @@ impl Pass {
 
     /// The steps of a due pass.
     async fn steps(&mut self, is_forced: bool) -> Result<()> {
+        if self.task.inner.options.is_local() {
+            return self.local().await;
+        }
         let Some((run, _)) = self.task.current_remote() else { return Ok(()) };
         if run.is_settled() {
             return Ok(());
         }
         let journal = self.recover_journal();
+        let done = self.steps_behind(&journal, is_forced).await;
+        match journal {
+            // Whatever else failed, the journal is what has to be put right first.
+            Err(error) if !self.is_settled() => Err(error),
+            _ => done,
+        }
+    }
+
+    async fn steps_behind(&mut self, journal: &Result<()>, is_forced: bool) -> Result<()> {
         let directory = self.run_directory()?;
         collect::recover_rejected(&mut self.task, &*directory)?;
-        let observed = match &journal {
-            Ok(()) => self.observe(is_forced).await,
-            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
-            Err(_) => self.stop(is_forced).await.map(drop),
-        };
-        observed?;
-        collect::collect(self).await?;
         match journal {
-            Err(error) if !self.is_settled() => Err(error),
-            _ => Ok(()),
+            Ok(()) => self.observe(is_forced).await?,
+            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
+            Err(_) => drop(self.stop(is_forced).await?),
         }
+        collect::collect(self).await
     }
 
     fn is_settled(&self) -> bool {
@@ -324,8 +335,13 @@ impl Pass {
         self.task.point("pass.events")?;
         let progress_ms = self.task.inner.options.limits.progress_ms;
         let now = self.task.now();
-        let next =
+        let mut next =
             observe::observed(&self.task.ledger, &operation.operation_id, observation, now, progress_ms)?;
+        // An ended run has no stop that is to be sent again. While there is one, its failure stays told (EX-ERR-05).
+        self.stop_failure.take_if(|_| observation.state.is_terminal());
+        if let Some(failure) = &self.stop_failure {
+            next = observe::noted(&next, &run.run_id, failure, now);
+        }
         self.task.persist(next)?;
         self.task.point("pass.state")?;
         self.task.align(&run.run_id);
@@ -416,9 +432,14 @@ impl Pass {
     ///
     /// # Errors
     /// What could not be saved, and the refusals that leave all files as they were.
-    fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
+    pub(super) fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
         let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
+        if run.is_settled() {
+            // What it failed at came after the end was saved, and there is nothing to come again for (EX-REC-26).
+            self.align();
+            return Ok(Some(failure));
+        }
         let run_id = run.run_id.clone();
         let delay = self.task.inner.delay_ms(run.failures.saturating_add(1), self.retry_after_ms);
         let next = observe::failed(&self.task.ledger, &run_id, &failure, self.task.now(), delay);

@@ -1,5 +1,5 @@
-//! What may be read of a run without a lock: its job record, its outcome, and how its preparation stands (EX-BND-16, EX-BND-20,
-//! EX-BND-26, EX-BND-31, EX-PRE-16, EX-PRE-22). Nothing here writes, takes a lock or calls anybody.
+//! What may be read of a run without a lock: its job record, its outcome, how its preparation stands, and whether a pass is due
+//! (EX-BND-16, EX-BND-20, EX-BND-26, EX-BND-31, EX-PRE-16, EX-PRE-22, EX-REC-05). Nothing here writes, takes a lock or calls anybody.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use super::Inner;
 use crate::error::{Code, Error, Result};
+use crate::execution::backoff::is_due;
 use crate::execution::ledger::Ledger;
-use crate::execution::ledger::record::{Execution, RunKind};
+use crate::execution::ledger::record::{Cancellation, CancellationStatus, Execution, RunKind};
 use crate::execution::preparation::{self, Judgement, Status};
-use crate::execution::{job, keys, outcome};
+use crate::execution::{controls, job, keys, outcome};
 use crate::journal::RESULT;
 use crate::json::{Object, Value};
 use crate::storage::Directory;
@@ -57,6 +58,40 @@ pub(super) fn read(inner: &Inner, run_id: &str) -> Result<Option<Object>> {
     }
 }
 
+/// EX-BND-25.
+pub(super) fn current(inner: &Inner) -> Result<Option<Object>> {
+    inner.check_fork()?;
+    let failed = |error| Error::new(Code::ExecutionIo, "latest-run cannot be read").with_source(error);
+    let mut bytes = Vec::new();
+    let found = inner
+        .host
+        .files
+        .open_to_read(&inner.options.root)
+        .and_then(|root| root.read_and_close(job::LATEST_RUN, 1024, &mut bytes));
+    match found {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found.map_err(failed)?,
+    };
+    match String::from_utf8(bytes).ok().filter(|run_id| keys::is_id(run_id)) {
+        Some(run_id) => read(inner, &run_id),
+        None => Ok(None),
+    }
+}
+
+/// EX-JRN-54.
+pub(super) fn result_view(inner: &Inner, run_id: &str) -> Result<Value> {
+    let (_, ledger) = ledger(inner)?;
+    let run = known(&ledger, run_id)?;
+    let cost = ledger.operation_of(run).and_then(|operation| operation.cost_usd).max(run.cost_usd);
+    let standing = crate::journal::Standing {
+        outcome: Some(outcome(inner, run_id)?).filter(|outcome| !outcome.is_null()),
+        cost_usd: cost.map(|cost| cost.to_number()),
+    };
+    let directory = dir_of(inner, run_id)?;
+    let view = crate::journal::result_view(directory, &inner.host, &inner.options.secrets, &standing)?;
+    Ok(view.unwrap_or(Value::Null))
+}
+
 /// EX-BND-16.
 pub(super) fn outcome(inner: &Inner, run_id: &str) -> Result<Value> {
     let (root, ledger) = ledger(inner)?;
@@ -91,6 +126,35 @@ pub(super) fn judge_preparation(inner: &Inner, run_id: &str) -> Result<Judgement
     let result = directory.map(|directory| result(&*directory)).transpose()?.flatten();
     let has_result = result.is_some_and(|result| outcome::is_own(&result, &ledger.owner, run));
     Ok(if has_result { preparation::judge(run, ledger.intake_deadline_at) } else { Judgement::Pending })
+}
+
+/// What is due of a run.
+pub(super) struct Due {
+    /// A pass.
+    pub(super) pass: bool,
+    /// Its pending stop, which has a time of its own.
+    pub(super) stop: bool,
+}
+
+/// What is due of the current run now, in milliseconds since 1970 (EX-REC-05). Of a task without one nothing is.
+pub(super) fn due(run: Option<&Execution>, is_forced: bool, now: u64) -> Due {
+    let due = |at| is_forced || is_due(at, now);
+    let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
+    let stop = run.and_then(|run| run.cancellation.as_ref()).filter(is_pending);
+    Due {
+        pass: run.is_some_and(|run| due(run.next_attempt_at)),
+        stop: stop.is_some_and(|stop| due(stop.next_attempt_at)),
+    }
+}
+
+/// Whether a pass would do anything now.
+pub(super) fn is_pass_due(inner: &Inner) -> Result<bool> {
+    let (root, ledger) = ledger(inner)?;
+    let due = due(ledger.current(), false, inner.host.clock.wall_ms());
+    if due.pass || due.stop {
+        return Ok(true);
+    }
+    Ok(root.map(|root| controls::queued(&*root)).transpose()?.flatten().is_some())
 }
 
 fn known<'a>(ledger: &'a Ledger, run_id: &str) -> Result<&'a Execution> {

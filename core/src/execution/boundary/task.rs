@@ -10,14 +10,16 @@ use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
 use crate::execution::ledger::{Ledger, file};
 use crate::execution::{controls, job};
-use crate::json::Value;
+use crate::json::{Object, Value};
 use crate::storage::{Directory, LockGuard};
 
 /// What a machine holds while it works. Dropping it lets go of the lock.
 pub(super) struct Task {
     pub(super) inner: Arc<Inner>,
     pub(super) root: Arc<dyn Directory>,
+    /// As it is now. A repair makes it differ from what is saved until something else is saved (EX-REC-03).
     pub(super) ledger: Ledger,
+    saved: Ledger,
     _lock: LockGuard,
 }
 
@@ -62,7 +64,7 @@ impl Task {
         let ledger = inner.read(&*root)?;
         ledger.check_owner(&inner.owner)?;
         ledger.check_cursors()?;
-        Ok(Task { inner: Arc::clone(inner), root, ledger, _lock: guard })
+        Ok(Task { inner: Arc::clone(inner), root, saved: ledger.clone(), ledger, _lock: guard })
     }
 
     /// As [`Task::persist`], where the ledger says anything new.
@@ -90,6 +92,7 @@ impl Task {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &mut *files;
         files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
+        self.saved = ledger.clone();
         self.ledger = ledger;
         Ok(())
     }
@@ -109,7 +112,7 @@ impl Task {
         self.inner.options.faults.at(point) == FaultAnswer::Fail
     }
 
-    /// Writes the job record of a run as the ledger has it.
+    /// Writes the job record of a run as the saved ledger has it.
     ///
     /// A failure is not told: the ledger stands and is right, and the next pass writes the record again (EX-LED-11).
     pub(super) fn align(&self, run_id: &str) {
@@ -118,9 +121,36 @@ impl Task {
 
     fn write_job(&self, run_id: &str, exit: Option<&Value>) {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(run) = self.ledger.executions.get(run_id) {
-            let _ = job::align(&*self.root, &self.ledger, run, exit, &mut files.writer);
+        if let Some(run) = self.saved.executions.get(run_id) {
+            let _ = job::align(&*self.root, &self.saved, run, exit, &mut files.writer);
         }
+    }
+
+    /// The job record of a run; none where there is none.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`; `EXECUTION_PROTOCOL` with the reason `shape` where it is no JSON object.
+    pub(super) fn read_job(&self, run_id: &str) -> Result<Option<Object>> {
+        match self.root.open_directory(run_id) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => {
+                let failed = |error| {
+                    Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error)
+                };
+                job::read(&*opened.map_err(failed)?)
+            }
+        }
+    }
+
+    /// Writes what only a process run has into its job record, durably.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`, and as [`Task::read_job`].
+    pub(super) fn change_job(&self, run_id: &str, change: impl FnOnce(&mut Object)) -> Result<()> {
+        let mut job = self.read_job(run_id)?.unwrap_or_default();
+        change(&mut job);
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        job::write(&*self.root, run_id, job, &mut files.writer)
     }
 
     /// Removes the directory of a run that never was, if it holds nothing but its job record (EX-LED-37).

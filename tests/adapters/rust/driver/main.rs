@@ -4,12 +4,11 @@
 //! plays the transport, the process host and the clock, and the core does the rest.
 //!
 //! - `wire`: the lines; `desk`: who waits for which answer; `call`: a machine on its thread;
-//! - `faults`: scripted crashes, failures and pauses; `functions`: the pure functions.
+//! - `faults`: scripted crashes, failures and pauses.
 
 mod call;
 mod desk;
 mod faults;
-mod functions;
 mod wire;
 
 use std::io::{self, BufRead};
@@ -18,11 +17,11 @@ use std::sync::Arc;
 use std::thread;
 
 use gallivant_core::execution::{
-    AbortToken, Boundary, ExecutionOptions, FixedJitter, Machine, Reply, TransportError, keys,
+    AbortToken, Boundary, Called, ExecutionOptions, FixedJitter, Reply, TransportError, functions,
 };
 use gallivant_core::json::{Object, Value};
 use gallivant_core::testing::ManualClock;
-use gallivant_core::{Code, Error, Host, Result, journal};
+use gallivant_core::{Code, Error, Host, Result};
 
 use call::Running;
 use desk::{Desk, Dropping, Said};
@@ -51,8 +50,6 @@ struct Driver {
 
 struct Open {
     boundary: Boundary,
-    root: PathBuf,
-    host: Host,
     clock: Arc<ManualClock>,
 }
 
@@ -63,7 +60,7 @@ impl Driver {
         match text(message, "cmd").unwrap_or_default().as_str() {
             "open" => {
                 let opened = open(message, &self.desk).map(|open| {
-                    self.desk.drop_all(None);
+                    self.close(None);
                     self.open = Some(open);
                     Value::Bool(true)
                 });
@@ -79,35 +76,50 @@ impl Driver {
             "answer" => self.desk.hear(question, Said::Answer(question, reply(message))),
             "sending" => self.desk.hear(question, Said::Sending(question)),
             "drop" => {
-                self.open = None;
-                self.desk.drop_all(Some(&Arc::new(Dropping(id))));
+                self.close(Some(&Arc::new(Dropping(id))));
             }
             _ => say_done(&id, Err(wrong("no such command"))),
         }
     }
 
+    /// Drops the boundary, and with it the calls that run.
+    fn close(&mut self, dropping: Option<&Arc<Dropping>>) {
+        self.desk.drop_all(dropping);
+        // Waits for the step of a paused call, whose answer has to be heard.
+        let (open, dropping) = (self.open.take(), dropping.cloned());
+        thread::spawn(move || drop((open, dropping)));
+    }
+
     fn call(&self, id: Value, message: &Members) {
         let method = text(message, "method").unwrap_or_default();
-        let args = members(raw(message, "args")).unwrap_or_default();
         if let Some(function) = method.strip_prefix("fn:") {
-            return say_done(&id, functions::call(function, &args));
+            return say_done(&id, functions::call(function, raw(message, "args")));
         }
         let Some(open) = &self.open else { return say_done(&id, Err(wrong("no boundary is open"))) };
-        let abort = AbortToken::new();
-        match machine(&open.boundary, &method, message, &args, &abort) {
-            Ok(Some(machine)) => {
-                let (number, said) = self.desk.open(abort);
-                let desk = Arc::clone(&self.desk);
-                let clock = Arc::clone(&open.host.clock);
-                thread::spawn(move || Running { id, number, said, desk, clock }.run(machine));
+        let input = match raw(message, "args") {
+            "null" => Ok(Object::new()),
+            _ => object(message, "args").ok_or_else(|| wrong("args is no object")),
+        };
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => return say_done(&id, Err(error)),
+        };
+        let (desk, clock) = (Arc::clone(&self.desk), Arc::clone(&open.clock) as _);
+        let (boundary, abort) = (open.boundary.clone(), AbortToken::new());
+        // On a thread of its own from the beginning: a paused call may hold what a read waits for, and its answer has to be heard.
+        thread::spawn(move || {
+            let called = boundary.call(&method, input, abort.clone());
+            // What is open of it is the driver's own clone.
+            drop(boundary);
+            match called {
+                Ok(Called::Machine(machine)) => {
+                    let (number, said) = desk.open(abort);
+                    Running { id, number, said, desk, clock }.run(*machine);
+                }
+                Ok(Called::Answer(answer)) => say_done(&id, Ok(answer)),
+                Err(error) => say_done(&id, Err(error)),
             }
-            Ok(None) => {
-                // A paused call may hold what a read waits for, and its answer has to be heard.
-                let (boundary, root, host) = (open.boundary.clone(), open.root.clone(), open.host.clone());
-                thread::spawn(move || say_done(&id, read(&boundary, &root, &host, &method, &args)));
-            }
-            Err(error) => say_done(&id, Err(error)),
-        }
+        });
     }
 }
 
@@ -122,74 +134,7 @@ fn open(message: &Members, desk: &Arc<Desk>) -> Result<Open> {
     options.jitter = Some(Arc::new(FixedJitter(jitter.unwrap_or(1.0))));
     let clock = Arc::new(ManualClock::new(now));
     let host = Host { clock: Arc::clone(&clock) as _, ..Host::system() };
-    Ok(Open { boundary: Boundary::new(options, &host)?, root, host, clock })
-}
-
-/// The machine of a method that has one.
-fn machine(
-    boundary: &Boundary,
-    method: &str,
-    message: &Members,
-    args: &Members,
-    abort: &AbortToken,
-) -> Result<Option<Machine>> {
-    let input = || match raw(message, "args") {
-        "null" => Ok(Object::new()),
-        _ => object(message, "args").ok_or_else(|| wrong("args is no object")),
-    };
-    let abort = abort.clone();
-    Ok(Some(match method {
-        "submit" => boundary.submit(input()?, abort),
-        "continue" => boundary.continue_run(input()?, abort),
-        "prepare" => boundary.prepare(input()?, abort),
-        "recoverResponse" => {
-            let operation_id = text(args, "operationId").unwrap_or_default();
-            let input = object(args, "input").ok_or_else(|| wrong("input is no object"))?;
-            boundary.recover_response(operation_id, input, abort)
-        }
-        "startup" => boundary.startup(abort),
-        "reconcile" => boundary.reconcile(flag(args, "force"), abort),
-        "collect" => boundary.collect(text(args, "runId").unwrap_or_default(), abort),
-        "cancel" => boundary.cancel(input()?, abort),
-        "requestCancel" => boundary.request_cancel(input()?, abort),
-        "preparationStop" => boundary.preparation_stop(input()?, abort),
-        "timeoutStop" => boundary.timeout_stop(input()?, abort),
-        "adopt" => boundary.adopt(input()?, abort),
-        "settleAbsent" => boundary.settle_absent(input()?, abort),
-        _ => return Ok(None),
-    }))
-}
-
-fn flag(args: &Members, name: &str) -> bool {
-    matches!(value(args, name), Some(Value::Bool(true)))
-}
-
-/// What a method gives that reads only.
-fn read(
-    boundary: &Boundary,
-    root: &std::path::Path,
-    host: &Host,
-    method: &str,
-    args: &Members,
-) -> Result<Value> {
-    match method {
-        "inspect" => boundary.inspect(),
-        "preparationStatus" => {
-            Ok(boundary.preparation_status(&text(args, "runId").unwrap_or_default())?.to_value())
-        }
-        "judgePreparation" => {
-            let judged = boundary.judge_preparation(&text(args, "runId").unwrap_or_default())?;
-            Ok(judged.word().into())
-        }
-        "outcome" => boundary.outcome(&text(args, "runId").unwrap_or_default()),
-        "capabilities" => Ok(boundary.capabilities()),
-        "check" => {
-            let run_id = text(args, "runId").unwrap_or_default();
-            keys::check_id("runId", &run_id)?;
-            Ok(journal::check(root.join(run_id), host)?.to_value())
-        }
-        _ => Err(wrong(&format!("no such method, method=`{method}`"))),
-    }
+    Ok(Open { boundary: Boundary::new(options, &host)?, clock })
 }
 
 /// A host that has an object makes the text of it that is judged; what is no value of the library's goes on as it came.
