@@ -13,6 +13,7 @@ mod support;
 mod cases;
 mod execution_capability;
 mod execution_capability_checks;
+mod execution_collection;
 mod execution_contract;
 mod execution_contract_inputs;
 mod execution_cursor;
