@@ -2,15 +2,13 @@
 
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
-    ("EX-CAP", "14-15 25"),
-    ("EX-TRA", "6 9 17 19-20 24-25 28 32-33 35"),
-    ("EX-BND", "1 4 11-15 20 24-25 27-30 34 37-38 44-46"),
+    ("EX-TRA", "9 25 35"),
+    ("EX-BND", "1 4 11-15 20 24 27-30 34 38 44 46"),
     ("EX-IDN", "12 14-16 18 23-24"),
-    ("EX-PRE", "1 10-11 13 30 33"),
-    ("EX-LED", "20 27 56"),
+    ("EX-PRE", "1 11 13 30 33"),
     ("EX-REC", "20-23 25 34 38 40-47"),
     ("EX-CAN", "25 48-49"),
-    ("EX-COST", "12-14 21"),
+    ("EX-COST", "12 21"),
     ("EX-SCH", "2 4-6 8-10 12-19 22 24-34"),
     ("EX-JRN", "22 50 60 77"),
     ("EX-RED", "15 19-20"),

@@ -65,7 +65,7 @@ fn status(task: &TaskRoot) -> Json {
 }
 
 #[test]
-fn ex_loc_02_03_and_18_a_start_is_recorded_around_the_spawn() {
+fn ex_loc_02_a_process_is_started_once_for_a_saved_intent() {
     let task = TaskRoot::local();
     let boundary = task.boundary();
     let mut machine = boundary.submit(object(&spec(1)), AbortToken::new());
@@ -78,14 +78,34 @@ fn ex_loc_02_03_and_18_a_start_is_recorded_around_the_spawn() {
     let reply = json!({"pid": 4242, "identity": "linux:boot:ns:77"}).to_string();
     let step = machine.reply(call.id, gallivant_core::execution::Reply::Value(reply)).expect("outstanding");
     assert!(matches!(step, gallivant_core::execution::Step::Done(Ok(_))));
-    assert_eq!(
-        task.job(1)["process"],
-        json!({"pid": 4242, "identity": "linux:boot:ns:77", "group": 4242, "startedAt": NOW})
-    );
     assert_eq!(task.text("latest-run"), "run-1");
     assert_eq!(task.run(1)["state"], "running");
     assert_eq!(task.run(1)["providerJobId"], "run-1");
     assert_eq!(task.run(1)["sessionId"], "s-1");
+}
+
+#[test]
+fn ex_loc_03_the_job_record_holds_the_process_right_after_the_spawn() {
+    let mut task = TaskRoot::local();
+    // The ledger's acceptance fails, and the record has the process already.
+    let mut left = 2;
+    task.faults = crate::support::task::Points::new("persist:execution.json", move || {
+        left -= 1;
+        if left == 0 {
+            gallivant_core::execution::FaultAnswer::Fail
+        } else {
+            gallivant_core::execution::FaultAnswer::Go
+        }
+    });
+    assert_eq!(task.submit(spec(1), [spawned()]).error().code(), Code::ExecutionIo);
+    assert_eq!(task.operation(1)["acceptance"], "unknown");
+    assert_eq!(
+        task.job(1)["process"],
+        json!({"pid": 4242, "identity": "linux:boot:ns:77", "group": 4242, "startedAt": NOW})
+    );
+    // What was started is recognised.
+    task.forced_pass([seen("alive")]).ok();
+    assert_eq!(task.operation(1)["acceptance"], "accepted");
 }
 
 #[test]

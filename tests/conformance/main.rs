@@ -13,6 +13,7 @@ mod support;
 mod cases;
 mod execution_boundary;
 mod execution_boundary_reading;
+mod execution_calls;
 mod execution_cancel;
 mod execution_capability;
 mod execution_capability_checks;
