@@ -136,8 +136,8 @@ fn ex_bnd_07_another_owner_is_refused_by_every_call_that_would_write() {
 fn ex_bnd_08_an_outcome_is_what_done_gives() {
     let task = TaskRoot::new();
     let input = json!({"operationId": "p-1", "phase": "draft", "prompt": "p", "model": "m-1"});
-    let boundary = task.boundary();
-    let mut machine = boundary.prepare(object(&input), AbortToken::new());
+    let kept = task.boundary();
+    let mut machine = kept.prepare(object(&input), AbortToken::new());
     let Step::Call(call) = machine.start() else { panic!("it calls") };
     assert_eq!(call.method, "prepare");
     let reply = json!({"boundary": "text-only", "authority": "provider", "grant": {}}).to_string();
@@ -145,8 +145,8 @@ fn ex_bnd_08_an_outcome_is_what_done_gives() {
     let Step::Done(Ok(value)) = step else { panic!("it is done") };
     assert_eq!(from_core(&value)["receipt"]["boundary"], "text-only");
     // A refusal is an outcome too.
-    let boundary = task.boundary();
-    let mut machine = boundary.prepare(object(&json!({})), AbortToken::new());
+    let kept = task.boundary();
+    let mut machine = kept.prepare(object(&json!({})), AbortToken::new());
     let Step::Done(Err(error)) = machine.start() else { panic!("it is refused") };
     assert_eq!(error.code(), Code::ExecutionInput);
 }
@@ -202,8 +202,8 @@ fn simulated(simulation: &Simulation) -> Boundary {
 
 /// Submits, and tells whether the provider was called and what came of it.
 fn submit(simulation: &Simulation) -> (bool, Result<Json, Code>) {
-    let boundary = simulated(simulation);
-    let mut machine = boundary.submit(object(&dispatch(1)), AbortToken::new());
+    let kept = simulated(simulation);
+    let mut machine = kept.submit(object(&dispatch(1)), AbortToken::new());
     match machine.start() {
         Step::Done(done) => (false, done.map(|value| from_core(&value)).map_err(|error| error.code())),
         Step::Call(call) => {
@@ -270,8 +270,8 @@ fn ex_bnd_35_two_boundaries_of_a_root_act_one_after_another() {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 scope.spawn(|| {
-                    let boundary = task.boundary();
-                    let mut machine = boundary.submit(object(&dispatch(1)), AbortToken::new());
+                    let kept = task.boundary();
+                    let mut machine = kept.submit(object(&dispatch(1)), AbortToken::new());
                     match machine.start() {
                         Step::Call(call) => {
                             let reply =

@@ -172,8 +172,8 @@ fn reading_a_boundary_writes_nothing_takes_no_lock_and_calls_nobody() {
     )
     .ok();
     // Somebody holds the lock all the while.
-    let boundary = task.boundary();
-    let mut machine = boundary.cancel(object(&json!({"reason": "r"})), AbortToken::new());
+    let kept = task.boundary();
+    let mut machine = kept.cancel(object(&json!({"reason": "r"})), AbortToken::new());
     let Step::Call(_) = machine.start() else { panic!("it calls") };
     let before = task.tree();
     let operations = task.machine.operations().len();

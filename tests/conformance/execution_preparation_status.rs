@@ -210,8 +210,8 @@ fn ex_pre_25_without_a_valid_result_it_is_pending_and_no_stop_is_sent() {
 fn ex_pre_26_a_stop_of_a_preparation_is_saved_before_it_is_sent() {
     let task = started();
     let input = object(&json!({"reason": "withdrawn"}));
-    let boundary = task.boundary();
-    let mut machine = boundary.preparation_stop(input, AbortToken::new());
+    let kept = task.boundary();
+    let mut machine = kept.preparation_stop(input, AbortToken::new());
     let Step::Call(call) = machine.start() else { panic!("it is sent") };
     assert_eq!(call.method, "cancel");
     let fence = &task.ledger()["stopFence"];
