@@ -40,6 +40,7 @@ mod execution_keys;
 mod execution_lanes;
 mod execution_ledger_answers;
 mod execution_ledger_dispatch;
+mod execution_ledger_local;
 mod execution_ledger_lock;
 mod execution_ledger_money;
 mod execution_ledger_operator;
