@@ -31,6 +31,7 @@ mod execution_local_output_queue;
 mod execution_local_output_retention;
 mod execution_observation;
 mod execution_older_records;
+mod execution_pass_crashes;
 mod execution_pass_identities;
 mod execution_pass_reports;
 mod execution_reconciliation;
