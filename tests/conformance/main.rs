@@ -38,6 +38,7 @@ mod execution_reconciliation;
 mod execution_redaction;
 mod execution_redaction_cases;
 mod execution_redaction_properties;
+mod execution_rejected_replies;
 mod execution_remote_table;
 mod execution_result_view;
 mod execution_results;
