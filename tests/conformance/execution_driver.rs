@@ -2,6 +2,7 @@
 
 use gallivant_core::Code;
 use gallivant_core::json::Value;
+use gallivant_core::testing::MEMORY_CAPABILITY;
 
 use crate::support::driver::Driver;
 use crate::support::memory_task::{START, Task, at, word};
@@ -17,6 +18,10 @@ fn opened(task: &Task, faults: &str) -> Driver {
     let driver = start();
     assert_eq!(driver.open(&task.root(), faults).to_json(), r#"{"done":1,"ok":true}"#);
     driver
+}
+
+fn names(value: &Value) -> Vec<String> {
+    value.as_object().expect("an object").iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 fn number(value: &Value, path: &str) -> u64 {
@@ -122,6 +127,55 @@ fn ex_sea_11_its_messages_open_call_move_the_clock_answer_tell_of_sending_and_dr
     assert_eq!(driver.hear().to_json(), r#"{"done":3,"ok":true}"#);
     assert!(!task.is_locked());
     assert_eq!(task.files(), files);
+}
+
+#[test]
+fn ex_sea_12_its_lines_tell_ends_questions_of_three_ports_aborts_and_refusals() {
+    // A transport's question, with its deadline and without signal and limits; its abort; a refused answer.
+    let task = Task::new();
+    let driver = opened(&task, "[]");
+    driver.submit(2, "op-1");
+    let (question, line) = driver.asked();
+    assert_eq!(names(&line), ["ask", "port", "method", "input"]);
+    assert_eq!((word(&line, "port"), word(&line, "method")), ("transport", "submit"));
+    let input = names(at(&line, "input"));
+    assert!(input.iter().all(|name| name != "signal" && name != "limits"), "{input:?}");
+    driver.answer(question + 1, OWNED);
+    assert_eq!(driver.hear().to_json(), format!(r#"{{"refused":{}}}"#, question + 1));
+    driver.say(&format!(r#"{{"cmd":"clock","now":{}}}"#, START + 20_000));
+    assert_eq!(driver.hear().to_json(), format!(r#"{{"aborted":{question}}}"#));
+    let error = names(at(&driver.hear(), "error"));
+    assert_eq!(error, ["code", "reason", "remedy", "message", "runId", "operationId"]);
+    driver.answer(question, OWNED);
+    assert_eq!(number(&driver.hear(), "refused"), question, "it has ended");
+    drop(driver);
+
+    // A pause, and a process host's question.
+    let task = Task::new();
+    let driver = start();
+    let capability = MEMORY_CAPABILITY
+        .replace(r#""location":"remote""#, r#""location":"local""#)
+        .replace(r#""models":"refused""#, r#""models":"native""#)
+        .replace(r#""preparation":{"version":1,"boundary":"memory:none","authority":"text-only","environment":"none"}"#,
+            r#""preparation":null"#);
+    driver.say(&format!(
+        r#"{{"cmd":"open","id":1,"root":"{}","now":{START},"jitter":1,
+            "faults":[{{"point":"dispatch.intent","nth":1,"action":"pause"}}],"options":
+            {{"taskId":"t-1","provider":"memory","account":"a-1","health":"external","runner":true,
+              "capabilities":{capability}}}}}"#,
+        task.root().display()
+    ));
+    assert_eq!(driver.hear().to_json(), r#"{"done":1,"ok":true}"#);
+    let spec = r#"{"operationId":"op-1","runId":"run-op-1","prompt":"do it","spec":{"argv":["tool"]}}"#;
+    driver.call(2, "submit", spec);
+    let (pause, line) = driver.asked();
+    assert_eq!((word(&line, "port"), word(&line, "method")), ("fault", "dispatch.intent"));
+    driver.answer(pause, "null");
+    let (question, line) = driver.asked();
+    assert_eq!((word(&line, "port"), word(&line, "method")), ("process", "spawn"));
+    assert_eq!(word(&line, "input/runId"), "run-op-1");
+    driver.answer(question, r#"{"pid":4242,"identity":"linux:boot:77"}"#);
+    assert_eq!(word(&driver.hear(), "ok/acceptance"), "accepted");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A collected result, judged before any of it is saved (EX-OBS-24 to EX-OBS-34).
 
 use super::contract::Reply;
+use super::contract::reply::SESSION_REMEDY;
 use super::ledger::record::{Execution, Operation};
 use super::states::TerminalState;
 use crate::error::{Code, Error, Result};
@@ -40,9 +41,7 @@ pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) ->
         ));
     }
     let session_id = reply.session(run.session_id.as_deref()).map_err(|_| {
-        refused("session", "a result names another session than the recorded one").with_remedy(
-            "restore the exact owned stream or cache, then retry; do not move sessions between runs",
-        )
+        refused("session", "a result names another session than the recorded one").with_remedy(SESSION_REMEDY)
     })?;
     let outcome = reply.given("outcome");
     let part = |name: &str| outcome.and_then(|outcome| outcome.get(name)).cloned().unwrap_or(Value::Null);
