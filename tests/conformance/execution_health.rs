@@ -96,7 +96,7 @@ fn json_of(text: &str) -> Value {
 fn ex_sch_09_accounts_and_providers_are_independent() {
     let clinic = Clinic::new();
     let store = clinic.store();
-    let scopes = [scope(), HealthScope::new("prov", "other"), HealthScope::new("acct", "prov")];
+    let scopes = [scope(), HealthScope::new("prov", "other"), HealthScope::new("github", "acct")];
     for scope in &scopes {
         store.record(scope, success()).expect("saved");
     }

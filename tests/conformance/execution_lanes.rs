@@ -5,17 +5,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use gallivant_core::clock::Clock;
 use gallivant_core::execution::contract::{ErrorKind, Method, TransportError};
 use gallivant_core::execution::{
     AbortToken, Boundary, DispatchLane, Dispatched, ExecutionOptions, HealthOptions, HealthScope,
     HealthStore, Lane, NoFaults, ProbeResult, Progress, ProgressLane, drive,
 };
 use gallivant_core::json::Value;
-use gallivant_core::testing::{MEMORY_CAPABILITY, Mishap};
-use gallivant_core::{Code, Result};
+use gallivant_core::testing::{MEMORY_CAPABILITY, ManualClock, Mishap};
+use gallivant_core::{Code, Host, Result};
 
 use crate::allocations::allocations;
-use crate::support::memory_task::{Task, boundary_of, object, submit, word};
+use crate::support::memory_task::{START, Task, boundary_of, object, submit, word};
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(120);
@@ -34,9 +35,17 @@ impl Gauge {
         self.most.fetch_max(now, Ordering::SeqCst);
         let thread = format!("{:?}", std::thread::current().id());
         self.threads.lock().expect("no panic").insert(thread);
-        let result = action();
-        self.now.fetch_sub(1, Ordering::SeqCst);
-        result
+        // Also where it panics.
+        let _left = Left(&self.now);
+        action()
+    }
+}
+
+struct Left<'a>(&'a AtomicUsize);
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -285,18 +294,48 @@ impl Boundaries for Vec<Boundary> {
     }
 }
 
+/// A clock that tells how often somebody has waited on it.
+#[derive(Debug)]
+struct Waits(ManualClock, AtomicUsize);
+
+impl Clock for Waits {
+    fn wall_ms(&self) -> u64 {
+        self.0.wall_ms()
+    }
+    fn boot(&self) -> Duration {
+        self.0.boot()
+    }
+    fn awake(&self) -> Duration {
+        self.0.awake()
+    }
+    fn sleep(&self, length: Duration) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.sleep(length);
+    }
+}
+
 /// A health store, and tasks of several accounts over it.
 struct Clinic {
     task: Task,
     store: HealthStore,
+    waits: Arc<Waits>,
 }
 
 impl Clinic {
     fn new() -> Self {
         let task = Task::new();
-        let options = HealthOptions::new(task.root().join("health"));
-        let store = HealthStore::new(options, &task.host).expect("a store");
-        Clinic { task, store }
+        let waits = Arc::new(Waits(ManualClock::new(START), AtomicUsize::new(0)));
+        let host = Host { clock: Arc::clone(&waits) as _, ..task.host.clone() };
+        let store = HealthStore::new(HealthOptions::new(task.root().join("health")), &host).expect("a store");
+        Clinic { task, store, waits }
+    }
+
+    /// Until the lane that has just been started has joined its probes, and waits for them.
+    fn lane_waits(&self) {
+        let before = self.waits.1.load(Ordering::SeqCst);
+        while self.waits.1.load(Ordering::SeqCst) == before {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// The boundary of a task of this account, as its coordinator keeps it beside the account's scope.
@@ -377,6 +416,7 @@ fn ex_sch_29_a_dispatch_joins_the_scheduled_probe_and_is_retried_once_after_its_
                 assert!(outcome.is_ok(), "{outcome:?}");
             })
         });
+        clinic.lane_waits();
         a.record(success()).expect("saved");
         while tried.load(Ordering::SeqCst) < 2 {
             std::thread::sleep(Duration::from_millis(1));
@@ -416,8 +456,7 @@ fn ex_sch_30_a_retry_is_the_same_dispatch_with_all_its_checks() {
                 clinic.dispatch(boundary)
             })
         });
-        // Whether the lane has joined before this or not is for EX-SCH-29: it is waited for here.
-        std::thread::sleep(Duration::from_millis(200));
+        clinic.lane_waits();
         refresh.record(success()).expect("saved");
         lane.join().expect("it ends").expect("a lane")
     });
@@ -447,7 +486,7 @@ fn ex_sch_31_without_a_probe_or_after_a_failed_one_a_dispatch_stays_refused_and_
     let refresh = store.begin(&scope("a")).expect("begun").expect("not under way");
     std::thread::scope(|threads| {
         let lane = threads.spawn(|| run(LONG));
-        std::thread::sleep(Duration::from_millis(100));
+        clinic.lane_waits();
         refresh.record(failed()).expect("saved");
         lane.join().expect("they stay refused");
     });

@@ -13,6 +13,7 @@ mod output;
 mod run;
 
 mod harness_state;
+mod health;
 mod idempotency;
 mod journal;
 mod local_output;

@@ -5,6 +5,44 @@
 //! - [`ProgressLane`]: the passes of the boundaries that are due;
 //! - [`DispatchLane`]: dispatches that were refused by health, once more after the probe that was scheduled already.
 //!
+//! A coordinator's turn, for one account: what is due is marked before anything is dispatched, and the probe runs beside.
+//!
+//! ```
+//! use gallivant_core::Host;
+//! use gallivant_core::execution::{DispatchLane, HealthOptions, HealthScope, HealthStore, ProbeResult};
+//! use gallivant_core::json::Value;
+//!
+//! # fn main() -> gallivant_core::Result<()> {
+//! # let root = std::env::temp_dir().join(format!("gallivant-doc-{:x}", Host::system().random.next_u64()));
+//! let host = Host::system();
+//! let scope = HealthScope::new("provider", "account");
+//! let options = HealthOptions { scopes: vec![scope.clone()], ..HealthOptions::new(&root) };
+//! let health = HealthStore::new(options, &host)?;
+//!
+//! let mut refreshes = Vec::new();
+//! for due in health.due(host.clock.wall_ms())? {
+//!     refreshes.extend(health.begin(&due)?);
+//! }
+//! // Here passes and dispatches run in their lanes. Two dispatches of the account were refused:
+//! let refused = ["op-1", "op-2"];
+//! let mut lane = DispatchLane::new(&health, refused.map(|_| &scope), 4)?;
+//! assert_eq!(lane.retry_next(), None);
+//!
+//! // Meanwhile the account was asked for.
+//! for refresh in refreshes {
+//!     refresh.record(ProbeResult::Success { evidence: Value::Null })?;
+//! }
+//! let mut retried = Vec::new();
+//! while let Some(dispatch) = lane.retry_next() {
+//!     retried.push(refused[dispatch]);
+//!     lane.end(dispatch)?;
+//! }
+//! assert_eq!(retried, refused);
+//! # std::fs::remove_dir_all(root).ok();
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! A task holds one slot from its start to its end and delays no other by more than that slot: what waits for something else
 //! holds none. Two lanes share nothing. A driver runs its tasks on the caller's thread and on threads that end with the call.
 
