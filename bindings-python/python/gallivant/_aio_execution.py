@@ -37,7 +37,7 @@ class _Driver:
         self._ports = ports
         self._pause = SHORT_PAUSE if watches_clock else LONG_PAUSE
         self._tokens: set[AbortToken] = set()
-        self._running: set[tuple[TransportCall, asyncio.Future[None]]] = set()
+        self._running: set[tuple[TransportCall, asyncio.Future[End]]] = set()
 
     async def run(self, method: str, input_json: str) -> str:
         """Calls a method of the boundary to its end. Gives JSON text."""

@@ -121,5 +121,13 @@ def health_authorize(record: object | None, now: int) -> bool:
     return bool(_call("healthAuthorize", {"record": record, "now": now}))
 
 
+def function_json(name: str, args_json: str) -> str:
+    """Any of these by its name in the contract, from JSON text to JSON text: numbers keep all their digits.
+
+    Raises `ExecutionInputError` for a name that is none.
+    """
+    return _native.execution_function(name, args_json)
+
+
 def _call(name: str, args: Mapping[str, object]) -> Any:
     return value_of(_native.execution_function(name, written(args)))

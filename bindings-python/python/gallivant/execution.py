@@ -22,8 +22,8 @@ from __future__ import annotations
 from . import _native
 from . import errors as errors
 from ._execution_driver import Driver, Ports
-from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, gap_id
-from ._execution_functions import health_authorize, idempotency_key, intake_reservation, money, nanos, replay_key, run_id
+from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, function_json
+from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, replay_key, run_id
 from ._execution_functions import sanitize, unsubmitted_initial_dispatch, usd
 from ._execution_json import text_of, value_of, written
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
@@ -71,6 +71,7 @@ __all__ = [
     "execution_live",
     "execution_registry",
     "execution_runner",
+    "function_json",
     "gap_id",
     "health_authorize",
     "idempotency_key",
@@ -381,7 +382,7 @@ def execution_runner(
         health=health,
         intake_deadline_at=intake_deadline_at,
     )
-    saved = value_of(boundary.call("capabilities", "{}", AbortToken()))["provider"]
+    saved = value_of(str(boundary.call("capabilities", "{}", AbortToken())))["provider"]
     transport, runner = registry.adapter(saved)
     return Execution(boundary, transport=transport, runner=runner, host=host)
 

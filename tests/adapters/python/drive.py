@@ -216,10 +216,10 @@ class Driver:
 
     def call(self, method: str, args: str) -> str:
         if method.startswith("fn:"):
-            name = snake(method[len("fn:") :])
-            if name not in execution.__all__:
-                raise refused("no such function")
-            function = getattr(execution, name)
+            name = method[len("fn:") :]
+            if snake(name) not in execution.__all__:
+                return execution.function_json(name, args)
+            function = getattr(execution, snake(name))
             return json.dumps(function(**{snake(name): value for name, value in json.loads(args).items()}), default=float)
         if self.execution is None:
             raise refused("no boundary is open")
