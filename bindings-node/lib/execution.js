@@ -178,7 +178,7 @@ async function unresolved(root, options) {
 
 const {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
-  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, nanoUsd,
+  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
   replayKey, runId, unsubmittedInitialDispatch,
 } = pure
 
@@ -186,6 +186,6 @@ module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, Machine, PROVIDER_STATES,
   RawJson, RegisteredCapability, TransportError, assertExecutionDependency, backoff, cancellationKey, checkCursor,
   collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry, executionRunner, gapId,
-  healthAuthorize, idempotencyKey, intakeReservation, makeExecution, nanoUsd, replayKey, runId, unresolved,
+  healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, replayKey, runId, unresolved,
   unsubmittedInitialDispatch,
 }

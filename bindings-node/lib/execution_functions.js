@@ -25,14 +25,17 @@ function amountOf(name, amount) {
   return typeof amount === 'string' ? args.text(name, amount) : String(amount)
 }
 
-function nanoUsd(amount, round = 'up') {
-  return BigInt(call('money', { amount: amountOf('amount', amount), round }).nano)
+function money(amount, round = 'up') {
+  const { nano, usd } = call('money', { amount: amountOf('amount', amount), round })
+  return { usd, nano: BigInt(nano) }
 }
+
+function nanoUsd(amount, round) { return money(amount, round).nano }
 
 function intakeReservation({ budgetUsd, remaining }) {
   const [budget, left] = [new RawJson(amountOf('budgetUsd', budgetUsd)), new RawJson(amountOf('remaining', remaining))]
   const text = callSync(() => native.executionFunction('intakeReservation', `{"budgetUsd":${budget.text},"remaining":${left.text}}`))
-  return { usd: text, nanoUsd: nanoUsd(text) }
+  return money(text)
 }
 
 function assertExecutionDependency(runtime) {
@@ -57,6 +60,6 @@ const healthAuthorize = (record, now) => call('healthAuthorize', { record, now }
 
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
-  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, nanoUsd,
+  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
   replayKey, runId, unsubmittedInitialDispatch,
 }

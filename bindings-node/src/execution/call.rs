@@ -51,8 +51,8 @@ pub struct AmountParts {
     pub within: Option<&'static str>,
     /// Its name.
     pub name: &'static str,
-    /// It, in nano-dollars.
-    pub nanos: BigInt,
+    /// It, in nano-dollars; none where it is not known.
+    pub nanos: Option<BigInt>,
 }
 
 /// A call that is to be started, runs, or has ended.
@@ -233,8 +233,8 @@ impl From<Call> for CallParts {
 }
 
 /// Where the outcome of a method holds amounts.
-const OF_RUN: &[(Option<&str>, &str)] = &[(Some("execution"), "costUsd"), (Some("execution"), "reservationUsd")];
-const OF_PROJECTION: &[(Option<&str>, &str)] = &[(None, "costUsd"), OF_RUN[0], OF_RUN[1]];
+const OF_RUN: &[(Option<&str>, &str)] = &[(Some("execution"), "costUsd")];
+const OF_PROJECTION: &[(Option<&str>, &str)] = &[(None, "costUsd"), OF_RUN[0]];
 const OF_OUTCOME: &[(Option<&str>, &str)] = &[(None, "cost")];
 
 fn amounts(method: &str, outcome: &Value) -> Vec<AmountParts> {
@@ -246,8 +246,8 @@ fn amounts(method: &str, outcome: &Value) -> Vec<AmountParts> {
     };
     let amount = |&(within, name): &(Option<&'static str>, &'static str)| {
         let holder = within.map_or(Some(outcome), |within| outcome.get(within))?;
-        let nanos = Nanos::from_value(holder.get(name)?, Round::Up)?;
-        Some(AmountParts { within, name, nanos: nanos.nanos().into() })
+        let nanos = Nanos::from_value(holder.get(name)?, Round::Up);
+        Some(AmountParts { within, name, nanos: nanos.map(|nanos| nanos.nanos().into()) })
     };
     places.iter().filter_map(amount).collect()
 }
