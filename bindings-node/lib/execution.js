@@ -13,7 +13,7 @@ const { drive, methodsOf } = require('./execution_driver.js')
 const { TransportError, collectionValidationError, dispatchNotSentError } = require('./execution_errors.js')
 const pure = require('./execution_functions.js')
 const { RawJson, jsonOf, textsOf } = require('./execution_json.js')
-const { Machine } = require('./execution_machine.js')
+const { END, Machine } = require('./execution_machine.js')
 const { ExecutionRegistry, RegisteredCapability, executionRegistry } = require('./execution_registry.js')
 const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
@@ -28,6 +28,7 @@ const JSON_OPTIONS = ['taskId', 'provider', 'account', 'budgetUsd', 'limits', 's
 class Execution {
   #native
   #host
+  #limits
   #transport
   /** The machines that run. */
   #open = new Set()
@@ -38,9 +39,10 @@ class Execution {
     this.#native = nativeExecution
     this.#host = host
     this.#transport = transport
-    this.limits = Object.freeze(JSON.parse(nativeExecution.limits))
-    Object.freeze(this)
+    this.#limits = Object.freeze(JSON.parse(nativeExecution.limits))
   }
+
+  get limits() { return this.#limits }
 
   submit(input, options) { return this.#call('submit', input, options) }
   continue(input, options) { return this.#call('continue', input, options) }
@@ -88,7 +90,7 @@ class Execution {
 
   async #close() {
     const closed = errorOf('GALLIVANT_INPUT', 'closed', 'the object is closed, object=`Execution`')
-    for (const machine of [...this.#open]) machine.end(closed)
+    for (const machine of [...this.#open]) machine[END](closed)
     const wait = callSync(() => this.#native.beginWait())
     await perform({ wait, start: (wait) => this.#native.closeAsync(wait) })
   }
@@ -101,7 +103,7 @@ class Execution {
     const text = jsonOf('input', typeof input === 'function' ? input() : input)
     refuseAborted(signal)
     const machine = this.machine(method, new RawJson(text))
-    return drive({ machine, transport: this.#transport, host: this.#host, limits: this.limits, signal })
+    return drive({ machine, transport: this.#transport, host: this.#host, limits: this.#limits, signal })
   }
 
   static {

@@ -7,11 +7,14 @@ const { put, textOf, valueOf } = require('./json.js')
 
 /** A JSON text that stands for its value, so that its numbers keep their digits. The core judges it. */
 class RawJson {
+  #text
+
   constructor(text) {
     if (typeof text !== 'string') throw args.wrong('text', 'not a string')
-    Object.defineProperty(this, 'text', { value: escaped(text) })
-    Object.freeze(this)
+    this.#text = escaped(text)
   }
+
+  get text() { return this.#text }
 
   static { inspectable(this.prototype, 'RawJson', () => ({})) }
 }

@@ -13,10 +13,14 @@ const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
 const { callSync } = require('./native.js')
 
+/** Under this a machine is told, by its boundary alone, that it ends. */
+const END = Symbol('end')
+
 class Machine {
   /** It goes with its boundary, which has to stay while it is stepped: this keeps it. */
   #boundary
   #call
+  #method
   #open
   #queue = new Queue()
   /** Of the outstanding call: its id, and what tells its method to end. */
@@ -26,11 +30,12 @@ class Machine {
   /** `open` are the machines of the boundary that run. */
   constructor(boundary, method, input, open) {
     this.#boundary = boundary
-    this.method = method
+    this.#method = method
     this.#call = callSync(() => boundary.call(method, input))
     this.#open = open
-    Object.freeze(this)
   }
+
+  get method() { return this.#method }
 
   get outstandingId() { return this.#outstanding?.id ?? null }
 
@@ -84,12 +89,12 @@ class Machine {
   giveUp() { this.#call.giveUp() }
 
   async drop() {
-    this.end(new DOMException('the machine was dropped', 'AbortError'))
+    this[END](new DOMException('the machine was dropped', 'AbortError'))
     await this.#perform((wait) => this.#call.dropAsync(wait))
   }
 
   /** Tells whoever works for this machine to end, and ends its wait for the lock. Its boundary drops it, or `drop` does. */
-  end(reason) {
+  [END](reason) {
     this.#starting?.abort(reason)
     this.#outstanding?.controller.abort(reason)
     this.#outstanding = null
@@ -127,4 +132,4 @@ function idOf(id) {
   return id
 }
 
-module.exports = { Machine }
+module.exports = { END, Machine }
