@@ -60,6 +60,9 @@ export function money(amount: Amount, round?: 'up' | 'down'): Money
 /** The same, as nano-dollars alone. */
 export function nanoUsd(amount: Amount, round?: 'up' | 'down'): bigint
 
+/** A provider's token of where its pages go on. It is kept and sent back as it came. */
+export type Cursor = string | number | bigint | boolean
+
 /** How a method of a transport fails. */
 export type TransportErrorKind =
   | 'io' | 'auth' | 'rate' | 'protocol' | 'not-sent' | 'collection-validation' | 'deadline' | 'aborted'
@@ -142,7 +145,7 @@ export interface PrepareRequest extends Scope {
 /** A job, as it is asked about. */
 export interface JobRequest extends Scope { runId: string, providerJobId: string, sessionId: string | null, turnId: string }
 /** What `inspect` is given. Its reply is an observation: `providerJobId`, `turnId`, `state`, `observedAt`, `events` and so on. */
-export interface InspectRequest extends JobRequest { cursor: unknown, startedAt: number }
+export interface InspectRequest extends JobRequest { cursor: Cursor | null, startedAt: number }
 /** What `collect` is given. Its reply is the result, or null where there is none yet. */
 export interface CollectRequest extends Omit<JobRequest, 'provider' | 'account'> { inputHead: string | null, terminalState: string }
 /** What `cancel` is given. Its reply has `confirmed`, true only after the provider itself says so. */
@@ -156,7 +159,7 @@ export interface LookupRequest extends Scope {
   intentAt: number
   action: 'submit' | 'continue'
   sessionId?: string
-  cursor: unknown
+  cursor: Cursor | null
 }
 
 type Method<Request> = (input: Request, call: TransportCall) => Reply | PromiseLike<Reply>
@@ -294,7 +297,7 @@ export interface RunMetadata extends More {
 export interface Dispatched extends More {
   operationId: string, runId: string
   acceptance: 'unknown' | 'accepted' | 'absent'
-  acknowledgement: ({ providerJobId: string, turnId: string, sessionId: string | null, cursor: unknown } & More) | null
+  acknowledgement: ({ providerJobId: string, turnId: string, sessionId: string | null, cursor: Cursor | null } & More) | null
   /** Whether nothing was sent, because the operation was known. */
   reused: boolean
   execution: RunMetadata | null
@@ -357,7 +360,7 @@ export class Execution {
   /** Dispatches another turn in the session of the current run. */
   continue(input: DispatchInput, options?: CallOptions): Promise<Dispatched>
   /** Asks for a receipt for an intake turn. The receipt is on disk then, the grant never is. */
-  prepare(input: { phase: 'draft' | 'clarify' | 'repair', prompt: string, environment?: Json, model?: string | null }, options?: CallOptions): Promise<{ receipt: Record<string, unknown>, environment: unknown } & More>
+  prepare(input: { operationId: string, phase: 'draft' | 'clarify' | 'repair', prompt: string, environment?: Json, model?: string | null }, options?: CallOptions): Promise<{ receipt: Record<string, unknown>, environment: unknown } & More>
   /** Looks for the lost reply of an answer; `input` is that of the `continue`. */
   recoverResponse(operationId: string, input: DispatchInput | RawJson, options?: CallOptions): Promise<Dispatched>
   /** One pass, due or not: for a coordinator that has just started. */
@@ -375,7 +378,7 @@ export class Execution {
   /** As `cancel`, with the fence of a timeout. */
   timeoutStop(input?: { runId?: string | undefined, controlId?: string | undefined } | null, options?: CallOptions): Promise<Stopped>
   /** Records by what an operator has seen which job an operation became whose acceptance is unknown. Calls nobody. */
-  adopt(input: { operationId: string, acknowledgement: { providerJobId: string, turnId: string, sessionId?: string | null, cursor?: Json }, evidence: string }, options?: CallOptions): Promise<Dispatched>
+  adopt(input: { operationId: string, acknowledgement: { providerJobId: string, turnId: string, sessionId?: string | null, cursor?: Cursor | null }, evidence: string }, options?: CallOptions): Promise<Dispatched>
   /** Records that the provider proved never to have accepted an operation. Calls nobody. */
   settleAbsent(input: { operationId: string, evidence: string }, options?: CallOptions): Promise<Dispatched>
 
