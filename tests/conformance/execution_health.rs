@@ -496,6 +496,8 @@ fn a_store_belongs_to_the_process_that_opened_it() {
             forked(store.begin(&scope()).err()),
             forked(store.record(&scope(), success()).err()),
             forked(store.check("prov", "acct", NOW).err()),
+            forked(store.want(scope()).err()),
+            !store.scheduled(&scope()),
             // One of its own works, and knows of no refresh.
             clinic.store().authorize(&scope()).is_ok_and(|is_authorised| !is_authorised),
         ];
