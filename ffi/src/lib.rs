@@ -57,6 +57,7 @@
 mod barrier;
 mod buffer;
 mod error;
+mod execution;
 mod handle;
 mod harness_state;
 mod host;
@@ -73,6 +74,7 @@ mod view;
 
 pub use buffer::*;
 pub use error::*;
+pub use execution::*;
 pub use harness_state::*;
 pub use host::*;
 pub use idempotency::*;

@@ -1,5 +1,5 @@
-//! The boundary object: how it is made, what its calls give, and what they leave after a crash: EX-BND-03 to EX-BND-09,
-//! EX-BND-17, EX-BND-33 to EX-BND-35, EX-BND-40, EX-CAP-19, EX-CAP-23.
+//! The boundary object: how it is made, what its calls give, and what they leave after a crash: EX-BND-03,
+//! EX-BND-05 to EX-BND-09, EX-BND-17, EX-BND-33, EX-BND-35, EX-BND-40, EX-CAP-19, EX-CAP-23.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn ex_bnd_03_no_provider_state_implies_that_something_is_ready() {
 }
 
 #[test]
-fn ex_bnd_04_the_options_are_judged() {
+fn the_options_are_judged() {
     let good = remote_options();
     made(&good).expect("they are good");
     for missing in ["taskId", "provider", "account", "capabilities"] {
@@ -215,7 +215,7 @@ fn submit(simulation: &Simulation) -> (bool, Result<Json, Code>) {
 }
 
 #[test]
-fn ex_bnd_34_a_dispatch_that_crashed_anywhere_is_repeated_safely() {
+fn a_dispatch_that_crashed_anywhere_is_repeated_safely() {
     let (_, whole) = simulated_host(9);
     submit(&whole).1.expect("accepted");
     let (mut dispatched_again, mut images) = (0, 0);

@@ -507,8 +507,8 @@ fn ex_can_22_a_crash_between_ledger_and_receipt_is_repaired() {
 }
 
 #[test]
-fn ex_can_23_and_28_the_end_of_a_submitting_client_is_no_stop() {
-    for answer in [Answer::Deadline, Answer::Abort, Answer::Dropped] {
+fn ex_can_23_the_end_of_a_submitting_client_is_no_stop() {
+    for answer in [Answer::Abort, Answer::Dropped] {
         let task = TaskRoot::new();
         task.submit(dispatch(1), [answer]);
         assert_eq!(task.operation(1)["acceptance"], "unknown");
@@ -541,4 +541,15 @@ fn ex_can_26_no_replacement_while_the_fence_stays_or_the_run_is_open() {
         task.submit(dispatch(2), [Answer::Fails(io_error())]).error().code(),
         Code::ExecutionAcceptanceUnknown
     );
+}
+
+#[test]
+fn ex_can_28_a_deadline_of_a_submit_is_no_cancellation() {
+    let task = TaskRoot::new();
+    let error = task.submit(dispatch(1), [Answer::Deadline]).error();
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionAcceptanceUnknown, Some("deadline")));
+    assert_eq!((&task.run(1)["cancellation"], &task.ledger()["stopFence"]), (&Json::Null, &Json::Null));
+    // The job may run: it is looked for, and not stopped.
+    let observed = observation_with(1, "running", json!({"observedAt": NOW + 20_000}));
+    assert_eq!(names(&task.forced_pass([says(observed)])), ["lookup"]);
 }

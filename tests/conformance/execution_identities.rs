@@ -148,6 +148,16 @@ fn ex_idn_09_another_session_than_the_recorded_one_is_refused() {
         "outcome": {"finished": true, "ok": true, "cost": null, "denials": []}});
     pass(&task, [observation(json!({"state": "succeeded"})), Answer::Says(result)]).ok();
     assert_eq!(last_error(&task), (json!("EXECUTION_RESULT"), json!("session")));
+    assert!(!task.exists("run-1/result.json"));
+    // Nor is a cached one adopted: it is kept, and nothing of it is used.
+    let cached = json!({"version": 1, "taskId": "t-1", "runId": "run-1", "provider": "prov", "providerJobId": "j-1",
+        "turnId": "t-1", "sessionId": "s-2", "inputHead": crate::support::task::HEAD,
+        "outcome": {"finished": true, "ok": true, "cost": 3, "denials": []}, "collectedAt": NOW});
+    task.plant("run-1/result.json", cached.to_string());
+    let ended = pass(&task, [Answer::Text("null".to_owned())]);
+    assert_eq!(ended.calls[0].0, "collect", "the owned result is asked for");
+    assert_eq!((&task.run(1)["collected"], &task.run(1)["costUsd"]), (&json!(false), &json!(null)));
+    assert_eq!(task.text("run-1/result.json"), cached.to_string());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers to waiting runs, their lost replies, and what a continuation is sent: EX-LED-50 to EX-LED-57.
+//! Answers to waiting runs, their lost replies, and what a continuation is sent: EX-LED-50 to EX-LED-55, EX-LED-57.
 
 use gallivant_core::Code;
 use gallivant_core::execution::{TransportError, contract::ErrorKind};
@@ -162,7 +162,7 @@ fn ex_led_55_recovering_what_was_no_answer_is_refused() {
 }
 
 #[test]
-fn ex_led_56_a_continuation_sends_the_session_of_the_current_run_and_no_other() {
+fn a_continuation_sends_the_session_of_the_current_run_and_no_other() {
     let task = TaskRoot::new();
     task.accepted(1);
     task.settle(1);

@@ -1,4 +1,5 @@
-//! What is charged, and what a ledger permits: EX-COST-01, EX-COST-05 to EX-COST-07, EX-COST-10 to EX-COST-19.
+//! What is charged, and what a ledger permits: EX-COST-01, EX-COST-05 to EX-COST-07, EX-COST-10, EX-COST-11, EX-COST-15 to
+//! EX-COST-19.
 
 use gallivant_core::Code;
 use gallivant_core::execution::AbortToken;
@@ -143,7 +144,7 @@ fn ex_cost_11_the_private_result_keeps_the_cost_that_was_reported_in_it() {
 }
 
 #[test]
-fn ex_cost_13_an_adoption_by_an_operator_reports_no_cost() {
+fn an_adoption_by_an_operator_reports_no_cost() {
     let task = TaskRoot::new();
     task.lost(1);
     let acknowledged = with(acknowledgement(1), json!({"costUsd": 3}));

@@ -1,4 +1,4 @@
-//! What an operator restores or settles: EX-LED-59 to EX-LED-67, EX-BND-44.
+//! What an operator restores or settles: EX-LED-59 to EX-LED-67.
 
 use gallivant_core::Code;
 use gallivant_core::execution::AbortToken;
@@ -303,7 +303,7 @@ fn ex_led_67_the_evidence_is_kept_redacted_and_nothing_automatic_does_as_much() 
 }
 
 #[test]
-fn ex_bnd_44_both_acts_return_like_a_submit() {
+fn both_acts_return_like_a_submit() {
     let shape = |value: &Json| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
     let submitted = TaskRoot::new().accepted(1);
     assert_eq!(shape(&unknown().adopt(adoption(1)).ok()), shape(&submitted));

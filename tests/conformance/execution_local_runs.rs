@@ -65,7 +65,7 @@ fn status(task: &TaskRoot) -> Json {
 }
 
 #[test]
-fn ex_loc_02_03_and_18_a_start_is_recorded_around_the_spawn() {
+fn ex_loc_02_a_process_is_started_once_for_a_saved_intent() {
     let task = TaskRoot::local();
     let boundary = task.boundary();
     let mut machine = boundary.submit(object(&spec(1)), AbortToken::new());
@@ -78,14 +78,34 @@ fn ex_loc_02_03_and_18_a_start_is_recorded_around_the_spawn() {
     let reply = json!({"pid": 4242, "identity": "linux:boot:ns:77"}).to_string();
     let step = machine.reply(call.id, gallivant_core::execution::Reply::Value(reply)).expect("outstanding");
     assert!(matches!(step, gallivant_core::execution::Step::Done(Ok(_))));
-    assert_eq!(
-        task.job(1)["process"],
-        json!({"pid": 4242, "identity": "linux:boot:ns:77", "group": 4242, "startedAt": NOW})
-    );
     assert_eq!(task.text("latest-run"), "run-1");
     assert_eq!(task.run(1)["state"], "running");
     assert_eq!(task.run(1)["providerJobId"], "run-1");
     assert_eq!(task.run(1)["sessionId"], "s-1");
+}
+
+#[test]
+fn ex_loc_03_the_job_record_holds_the_process_right_after_the_spawn() {
+    let mut task = TaskRoot::local();
+    // The ledger's acceptance fails, and the record has the process already.
+    let mut left = 2;
+    task.faults = crate::support::task::Points::new("persist:execution.json", move || {
+        left -= 1;
+        if left == 0 {
+            gallivant_core::execution::FaultAnswer::Fail
+        } else {
+            gallivant_core::execution::FaultAnswer::Go
+        }
+    });
+    assert_eq!(task.submit(spec(1), [spawned()]).error().code(), Code::ExecutionIo);
+    assert_eq!(task.operation(1)["acceptance"], "unknown");
+    assert_eq!(
+        task.job(1)["process"],
+        json!({"pid": 4242, "identity": "linux:boot:ns:77", "group": 4242, "startedAt": NOW})
+    );
+    // What was started is recognised.
+    task.forced_pass([seen("alive")]).ok();
+    assert_eq!(task.operation(1)["acceptance"], "accepted");
 }
 
 #[test]
@@ -389,4 +409,102 @@ fn ex_loc_26_the_end_of_a_process_is_exact() {
         (&job["endedAt"], &job["completionInferred"], &job["exit"]),
         (&json!(NOW + 1), &json!(false), &json!(0))
     );
+}
+
+fn interrupt(task: &TaskRoot, answers: impl IntoIterator<Item = Answer>) -> Ended {
+    drive(task.boundary().interrupt(object(&json!({})), AbortToken::new()), task, answers)
+}
+
+#[test]
+fn ex_can_54_an_interruption_keeps_the_session_and_sets_no_fence() {
+    let task = running();
+    assert_eq!(interrupt(&task, [seen("alive"), sent()]).ok(), json!({"confirmed": false}));
+    assert_eq!(task.ledger()["stopFence"], Json::Null);
+    assert_eq!((&task.run(1)["quarantined"], &task.run(1)["sessionId"]), (&json!(true), &json!("s-1")));
+    assert_eq!(task.refused(|task| task.continue_run(spec(2), [])).0, Code::ExecutionActive);
+    task.forced_pass([seen("alive")]).ok();
+    assert_eq!(task.refused(|task| task.continue_run(spec(2), [])).0, Code::ExecutionActive);
+    task.forced_pass([gone(130)]).ok();
+    assert_eq!(task.continue_run(spec(2), [spawned()]).ok()["acceptance"], "accepted");
+    assert_eq!(task.run(2)["sessionId"], "s-1");
+    // Nothing lives: there is nothing to interrupt; and a provider's turn is not interrupted.
+    let task = TaskRoot::local();
+    assert_eq!(task.refused(|task| interrupt(task, [])).0, Code::ExecutionCapability);
+    let task = TaskRoot::new();
+    task.accepted(1);
+    assert_eq!(task.refused(|task| interrupt(task, [])), (Code::ExecutionCapability, Some("interrupt")));
+}
+
+fn from_before(ended_at: Json) -> TaskRoot {
+    let task = TaskRoot::local();
+    task.plant("latest-run", "old");
+    let job = json!({
+        "version": 1, "runId": "old", "startedAt": NOW - 5, "endedAt": ended_at, "sessionId": "s-0",
+        "process": {"pid": 4242, "identity": "linux:boot:ns:77", "group": 4242, "startedAt": NOW - 5}
+    });
+    task.plant("old/job.json", job.to_string());
+    task
+}
+
+fn stop_from_before(task: &TaskRoot, session: &str, answers: impl IntoIterator<Item = Answer>) -> Ended {
+    let input = json!({"reason": "enough", "legacySessionId": session});
+    drive(task.boundary().cancel(object(&input), AbortToken::new()), task, answers)
+}
+
+#[test]
+fn ex_can_37_a_live_run_from_before_the_ledger_is_adopted_before_its_stop() {
+    let task = from_before(Json::Null);
+    assert_eq!(stop_from_before(&task, "s-0", [seen("alive"), sent()]).ok(), json!({"confirmed": false}));
+    let ledger = task.ledger();
+    let run = &ledger["executions"]["old"];
+    assert_eq!(
+        (&run["legacy"], &run["operationId"], &run["costUsd"], &run["providerJobId"], &run["sessionId"]),
+        (&json!(true), &Json::Null, &Json::Null, &json!("old"), &json!("s-0"))
+    );
+    assert_eq!((&ledger["operations"], &ledger["currentRunId"]), (&json!({}), &json!("old")));
+    assert_eq!(run["cancellation"]["status"], "acknowledged");
+    task.forced_pass([gone(143)]).ok();
+    assert_eq!(task.ledger()["executions"]["old"]["state"], "cancelled");
+    // A pass that applies a queued stop adopts it too, and settles what had ended by itself.
+    let task = from_before(Json::Null);
+    task.plant_control();
+    let pass = task.first_pass([gone(0), says(json!({"ok": true, "cost": 2, "denials": []}))]);
+    assert_eq!(names(&pass), ["observe", "outcome"]);
+    let run = task.ledger()["executions"]["old"].clone();
+    assert_eq!((&run["state"], &run["costUsd"]), (&json!("succeeded"), &json!(2)));
+    assert_eq!(run["cancellation"]["status"], "terminal");
+}
+
+#[test]
+fn ex_can_38_a_completed_run_from_before_keeps_its_files() {
+    let task = from_before(json!(NOW - 1));
+    let before = task.text("old/job.json");
+    assert_eq!(stop_from_before(&task, "s-0", []).ok(), json!({"confirmed": false}));
+    assert_eq!(task.text("old/job.json"), before);
+    let ledger = task.ledger();
+    assert_eq!((&ledger["executions"], &ledger["stopFence"]["kind"]), (&json!({}), &json!("operator")));
+}
+
+#[test]
+fn ex_loc_24_what_its_record_does_not_name_exactly_is_not_adopted() {
+    let task = from_before(Json::Null);
+    assert_eq!(stop_from_before(&task, "s-9", []).ok(), json!({"confirmed": false}));
+    assert_eq!(task.ledger()["executions"], json!({}));
+    for lacking in ["runId", "process"] {
+        let task = from_before(Json::Null);
+        let mut job: Json = serde_json::from_str(&task.text("old/job.json")).expect("JSON");
+        job.as_object_mut().expect("an object").remove(lacking);
+        task.plant("old/job.json", job.to_string());
+        stop_from_before(&task, "s-0", []).ok();
+        assert_eq!(task.ledger()["executions"], json!({}), "{lacking}");
+        assert_eq!(task.ledger()["stopFence"]["kind"], "operator");
+    }
+}
+
+#[test]
+fn ex_loc_18_a_pass_mends_a_stale_pointer() {
+    let task = running();
+    task.plant("latest-run", "another");
+    task.due_pass([seen("alive")]).ok();
+    assert_eq!(task.text("latest-run"), "run-1");
 }

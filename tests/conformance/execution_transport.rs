@@ -497,6 +497,23 @@ fn a_rejection_counts_as_the_failure_that_it_names_and_a_driver_makes_no_other_o
 }
 
 #[test]
+fn a_boundary_that_is_dropped_ends_what_a_driver_does_for_it() {
+    let task = Task::new();
+    let boundary = task.boundary();
+    task.transport.next(Method::Submit, Mishap::Delay(Duration::from_secs(3_600)));
+    let machine = submit(&boundary, "op-1");
+    thread::scope(|scope| {
+        let driven = scope.spawn(|| drive(machine, &task.transport, &AbortToken::new()));
+        wait_until(|| task.transport.creates() == 1);
+        drop(boundary);
+        assert!(!task.is_locked());
+        let gone = driven.join().expect("it does not panic").unwrap_err();
+        assert_eq!((gone.code(), gone.reason()), (Code::ExecutionInput, Some("reply")));
+    });
+    assert!(at(&task.ledger(), "executions/run-op-1/lastError").is_null(), "as after a crash");
+}
+
+#[test]
 fn a_transport_that_keeps_deadlines_is_called_on_the_drivers_own_thread() {
     struct Own(thread::ThreadId, Arc<MemoryTransport>);
     impl Transport for Own {

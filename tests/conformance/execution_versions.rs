@@ -142,6 +142,34 @@ fn ex_upg_08_a_version_that_is_missing_a_string_or_a_fraction_is_unsupported() {
 }
 
 #[test]
+fn ex_upg_09_the_version_is_judged_before_everything_else() {
+    for (kind, path, refusal) in kinds() {
+        // Of another version nothing else is looked at; of the supported one the rest makes no sense.
+        let supported = if kind == "log-meta" { "2" } else { "1" };
+        let mut other = None;
+        for version in ["9", supported] {
+            let task = settled();
+            task.plant(path, file(version));
+            match version {
+                "9" => assert_eq!(refusal(&task).code(), Code::ExecutionVersion, "{kind}"),
+                // A result of the supported version that is not the run's own, and a checkpoint, refuse no reader.
+                _ if kind == "result" || kind == "application" || kind == "control" => {}
+                _ => other = Some(refusal(&task).code()),
+            }
+        }
+        assert_ne!(other, Some(Code::ExecutionVersion), "{kind}");
+    }
+    let mut foreign = settled();
+    foreign.options["taskId"] = json!("t-2");
+    foreign.edit(|ledger| {
+        ledger["version"] = json!(2);
+        ledger["executions"]["run-1"]["cursor"] = json!({});
+    });
+    let refused = foreign.refused(|task| task.submit(dispatch(2), []));
+    assert_eq!(refused, (Code::ExecutionVersion, Some("ledger")), "before owner and cursors");
+}
+
+#[test]
 fn ex_upg_10_one_runs_unsupported_journal_blocks_no_other_task() {
     let (one, other) = (settled(), settled());
     one.plant("run-1/journal.json", file("9"));

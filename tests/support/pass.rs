@@ -1,12 +1,15 @@
 //! Passes over a task's root: what a provider says in them, and what a test compares afterwards.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
-use gallivant_core::execution::AbortToken;
+use gallivant_core::Error;
+use gallivant_core::execution::contract::ErrorKind;
+use gallivant_core::execution::{AbortToken, FaultAnswer, Faults, Machine, Reply, Step, TransportError};
 use serde_json::{Value as Json, json};
 
 use super::NOW;
-use super::task::{Answer, Ended, HEAD, TaskRoot, drive, object, with};
+use super::task::{Answer, Ended, HEAD, TaskRoot, drive, from_core, object, with};
 
 /// Longer than any delay between two passes.
 const LATER_MS: i64 = 400_000;
@@ -84,6 +87,58 @@ impl TaskRoot {
     pub(crate) fn persists(&self, from: usize) -> Vec<String> {
         let operations = self.machine.operations().split_off(from);
         operations.into_iter().filter(|operation| operation.contains(": rename ")).collect()
+    }
+}
+
+/// Runs a machine to its end against a provider that answers by the method's name.
+pub(crate) fn serve(
+    mut machine: Machine,
+    mut provider: impl FnMut(&str) -> Result<Json, ErrorKind>,
+) -> Result<Json, Error> {
+    let mut step = machine.start();
+    loop {
+        let call = match step {
+            Step::Done(result) => return result.map(|value| from_core(&value)),
+            Step::Call(call) => call,
+        };
+        let reply = match provider(call.method) {
+            Ok(value) => Reply::Value(value.to_string()),
+            Err(kind) => Reply::Error(TransportError::of(kind, "the provider says no")),
+        };
+        step = machine.reply(call.id, reply).expect("the call is outstanding");
+    }
+}
+
+/// Ends the work at the nth point, as a crash does: whatever point that is, nothing is done any more.
+#[derive(Debug)]
+pub(crate) struct CrashAt {
+    nth: usize,
+    seen: Mutex<Vec<String>>,
+}
+
+impl CrashAt {
+    /// From 1; 0 never crashes.
+    pub(crate) fn new(nth: usize) -> Arc<Self> {
+        Arc::new(CrashAt { nth, seen: Mutex::default() })
+    }
+
+    pub(crate) fn seen(&self) -> Vec<String> {
+        self.seen.lock().expect("no panic while it is held").clone()
+    }
+}
+
+impl Faults for CrashAt {
+    fn at(&self, point: &str) -> FaultAnswer {
+        let count = {
+            let mut seen = self.seen.lock().expect("no panic while it is held");
+            seen.push(point.to_owned());
+            seen.len()
+        };
+        if count == self.nth {
+            // Unwinds without a word on the standard error.
+            std::panic::resume_unwind(Box::new("a crash"));
+        }
+        FaultAnswer::Go
     }
 }
 

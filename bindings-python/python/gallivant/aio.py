@@ -1,7 +1,7 @@
 """The same for asyncio, with calls that are awaited: `Reader`, `Writer`, `Session`, `Fleet`, `Watch`, `claim`,
 `claim_wrapperless` and `read_fleet`; of idempotent creates `IdempotencyStore`, `Reservation`, `FinishedClaim`, `Ticket` and
 `UnknownClaim`; of the journal of a run `Journal`, `Projection`, `LogReader`, `Replay`, `check_journal`, `read_run_result` and
-`retention_candidates`.
+`retention_candidates`; of the execution layer `AsyncExecution`.
 
 A call runs the core on a thread of a pool that is made on first use, so that neither the disk nor a lock that somebody
 holds stops the event loop. Cancelling the awaiting task ends a wait for the lock within 0.1 s, with nothing written; a
@@ -17,6 +17,7 @@ import os
 
 from . import _native
 from . import errors as errors
+from ._aio_execution import AsyncExecution
 from ._aio_idempotency import FinishedClaim, IdempotencyStore, Reservation, Ticket, UnknownClaim
 from ._aio_journal import Journal, LogReader, Projection, Replay, check_journal, read_run_result, retention_candidates
 from ._aio_watch import Watch, is_coroutine_function
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "AsyncExecution",
     "FinishedClaim",
     "Fleet",
     "IdempotencyStore",

@@ -18,8 +18,8 @@ pub enum Called {
 
 impl Boundary {
     /// Calls a method by its name: a machine for `submit`, `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`,
-    /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `adopt` and `settleAbsent`; an answer for
-    /// `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`,
+    /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `interrupt`, `adopt` and `settleAbsent`; an
+    /// answer for `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`,
     /// `resultView`, `healthStatus` and `isDue`, whose input is `{runId}` where they take one.
     ///
     /// # Errors
@@ -38,6 +38,7 @@ impl Boundary {
             "reconcile" => self.reconcile(flag(&input, "force")?, abort),
             "collect" => self.collect(run_id(&input)?, abort),
             "cancel" => self.cancel(input, abort),
+            "interrupt" => self.interrupt(input, abort),
             "requestCancel" => self.request_cancel(input, abort),
             "preparationStop" => self.preparation_stop(input, abort),
             "timeoutStop" => self.timeout_stop(input, abort),

@@ -261,6 +261,13 @@ impl Boundary {
         self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Timeout, input))
     }
 
+    /// Stops the turn of the current process run, keeps its session and sets no fence (EX-CAN-54); gives what a stop gives. Its
+    /// output is quarantined, and nothing is continued before its whole tree is gone.
+    #[must_use]
+    pub fn interrupt(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::interrupt(inner, line, abort, input))
+    }
+
     /// Queues a stop, also while somebody else has the task's lock for provider I/O (EX-CAN-03): `{queued: true}`. From then on
     /// nothing is dispatched, and the next pass applies it. Input: `reason`, `controlId`, and if wanted `runId`.
     #[must_use]

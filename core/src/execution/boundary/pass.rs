@@ -91,7 +91,7 @@ pub(super) async fn collect_run(
     if !is_current || !retrieves {
         return Ok(projection::project(&pass.task.ledger, pass.task.ledger.executions.get(&run_id), &inner));
     }
-    let failure = collect::collect(&mut pass).await.err();
+    let failure = pass.collection().await.err();
     let failure = pass.finish(failure)?;
     Ok(pass.report(failure))
 }
@@ -221,6 +221,13 @@ impl Pass {
             Err(error) if !self.is_settled() => Err(error),
             _ => done,
         }
+    }
+
+    /// A rejection that was cut short is finished before the provider is asked for the result again (EX-ART-64).
+    async fn collection(&mut self) -> Result<()> {
+        let directory = self.run_directory()?;
+        collect::recover_rejected(&mut self.task, &*directory)?;
+        collect::collect(self).await
     }
 
     async fn steps_behind(&mut self, journal: &Result<()>, is_forced: bool) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
 use crate::execution::ledger::{Ledger, file};
+use crate::execution::transition::local::{self, LegacyRun};
 use crate::execution::{controls, job};
 use crate::json::{Object, Value};
 use crate::storage::{Directory, LockGuard};
@@ -227,5 +228,33 @@ impl Task {
             opened => opened.map_err(failed)?,
         };
         Ok(job::read(&*run)?.map(|job| (run_id, job)))
+    }
+
+    /// Takes a process run from before the ledger over before its stop, in memory: the next Persist saves it (EX-CAN-37). One that
+    /// has ended, or that its job record does not name exactly, is left alone (EX-CAN-38, EX-LOC-24).
+    ///
+    /// # Errors
+    /// As [`Task::run_from_before`].
+    pub(super) fn adopt_from_before(&mut self, known_session: Option<&str>) -> Result<()> {
+        let Some((run_id, job)) = self.run_from_before()? else { return Ok(()) };
+        if let Some(legacy) = LegacyRun::of(&run_id, &job, known_session) {
+            let transport = &self.inner.capability.transport;
+            self.ledger = local::adopted(&self.ledger, &legacy, transport, self.now());
+        }
+        Ok(())
+    }
+
+    /// Points `latest-run` at the current process run, where it points elsewhere (EX-LOC-18).
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`.
+    pub(super) fn point_at(&self, run_id: &str) -> Result<()> {
+        let mut bytes = Vec::new();
+        let stands = self.root.read_and_close(job::LATEST_RUN, 1024, &mut bytes).is_ok();
+        if stands && bytes == run_id.as_bytes() {
+            return Ok(());
+        }
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.writer.persist(&*self.root, "", job::LATEST_RUN, run_id)
     }
 }

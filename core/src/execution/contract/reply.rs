@@ -9,8 +9,7 @@ use crate::execution::cursor::{Cursor, InvalidCursor};
 use crate::json::{Object, Value};
 
 /// What is to be done about another session (EX-IDN-19).
-pub(in crate::execution) const SESSION_REMEDY: &str =
-    "restore the exact owned stream or cache, then retry; do not move sessions between runs";
+pub(in crate::execution) const SESSION_REMEDY: &str = "restore the exact owned stream or cache, then retry; do not move sessions between runs and do not dispatch again";
 
 /// What stands in the place of half a character.
 const REPLACEMENT: char = '\u{fffd}';
