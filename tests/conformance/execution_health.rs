@@ -16,8 +16,8 @@ use gallivant_core::redaction::Secrets;
 use gallivant_core::testing::{TestHost, TestHostOptions};
 use serde_json::{Value as Json, json};
 
-use crate::support::NOW;
 use crate::support::task::{Ended, TaskRoot, accepts, dispatch, dispatch_with, drive, object};
+use crate::support::{NOW, in_forked_child};
 
 const REFRESH_MS: u64 = 60_000;
 
@@ -148,7 +148,7 @@ fn ex_sch_12_a_store_offers_what_a_coordinator_needs_for_a_refresh() {
     let clinic = Clinic::new();
     let wanted = HealthScope::new("prov", "wanted");
     let store = clinic.store_with(HealthOptions { scopes: vec![wanted.clone()], ..clinic.options() });
-    assert_eq!(store.due(NOW).expect("read"), [wanted.clone()], "wanted, and never checked");
+    assert_eq!(store.due(NOW).expect("read"), std::slice::from_ref(&wanted), "wanted, and never checked");
     assert!(!store.authorize(&wanted).expect("read"));
     assert_eq!(store.health_status(&wanted).expect("read"), None);
 
@@ -170,16 +170,20 @@ fn ex_sch_12_a_store_offers_what_a_coordinator_needs_for_a_refresh() {
     assert_eq!(join(60_000), Joined::NotScheduled);
 
     assert_eq!(store.due(NOW + REFRESH_MS - 1).expect("read"), []);
-    assert_eq!(store.due(NOW + REFRESH_MS).expect("read"), [wanted.clone()]);
+    assert_eq!(store.due(NOW + REFRESH_MS).expect("read"), std::slice::from_ref(&wanted));
     let known = clinic.store();
-    assert_eq!(known.due(NOW + REFRESH_MS).expect("read"), [wanted.clone()], "by its record alone");
+    assert_eq!(
+        known.due(NOW + REFRESH_MS).expect("read"),
+        std::slice::from_ref(&wanted),
+        "by its record alone"
+    );
     known.want(scope()).expect("wanted");
     assert_eq!(known.due(NOW).expect("read"), [scope()]);
 
     // A refresh that is given up is over too: its account stays without authority, and is due at once.
     drop(store.begin(&wanted).expect("begun").expect("not under way"));
     assert!(!store.scheduled(&wanted) && !store.authorize(&wanted).expect("read"));
-    assert_eq!(store.due(NOW).expect("read"), [wanted.clone()]);
+    assert_eq!(store.due(NOW).expect("read"), std::slice::from_ref(&wanted));
     // A result that comes by another way ends the refresh, and what is left of it ends no later one.
     let late = store.begin(&wanted).expect("begun").expect("not under way");
     store.record(&wanted, success()).expect("saved");
@@ -473,4 +477,33 @@ fn writers_of_one_root_add_to_one_count_and_one_that_cannot_wait_is_told() {
     assert_eq!(store.record(&scope(), success()).expect_err("held").code(), Code::ExecutionBusy);
     assert_eq!(clinic.tree(), kept);
     assert_eq!(store.due(u64::MAX).expect("read without the lock"), [scope()]);
+}
+
+#[test]
+fn a_store_belongs_to_the_process_that_opened_it() {
+    let clinic = Clinic::new();
+    let store = clinic.store();
+    store.record(&scope(), success()).expect("saved");
+    let refresh = store.begin(&scope()).expect("begun").expect("not under way");
+    let kept = clinic.tree();
+    let forked =
+        |error: Option<gallivant_core::Error>| error.is_some_and(|error| error.reason() == Some("forked"));
+    let status = in_forked_child(|| {
+        let refused = [
+            forked(store.authorize(&scope()).err()),
+            forked(store.health_status(&scope()).err()),
+            forked(store.due(NOW).err()),
+            forked(store.begin(&scope()).err()),
+            forked(store.record(&scope(), success()).err()),
+            forked(store.check("prov", "acct", NOW).err()),
+            forked(store.want(scope()).err()),
+            !store.scheduled(&scope()),
+            // One of its own works, and knows of no refresh.
+            clinic.store().authorize(&scope()).is_ok_and(|is_authorised| !is_authorised),
+        ];
+        u8::from(refused.contains(&false))
+    });
+    assert_eq!((status, clinic.tree()), (0, kept));
+    refresh.record(success()).expect("the parent's goes on");
+    assert!(store.authorize(&scope()).expect("read"));
 }

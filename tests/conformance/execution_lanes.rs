@@ -433,6 +433,33 @@ fn ex_sch_29_a_dispatch_joins_the_scheduled_probe_and_is_retried_once_after_its_
 }
 
 #[test]
+fn ex_sch_29_a_thousand_dispatches_of_one_probe_are_retried_once_each_four_at_a_time() {
+    let clinic = Clinic::new();
+    let dispatches: Vec<_> = (0..1_000_usize).map(|number| (scope("a"), number)).collect();
+    let refresh = clinic.store.begin(&scope("a")).expect("begun").expect("not under way");
+    let (gauge, tried) = (Gauge::default(), Mutex::new(Vec::new()));
+    let outcomes = std::thread::scope(|threads| {
+        let lane = threads.spawn(|| {
+            DispatchLane::run(&clinic.store, &dispatches, 4, LONG, &AbortToken::new(), |number| {
+                gauge.within(|| tried.lock().expect("no panic").push(*number));
+                *number
+            })
+        });
+        clinic.lane_waits();
+        assert!(tried.lock().expect("no panic").is_empty(), "before the result is saved");
+        refresh.record(success()).expect("saved");
+        lane.join().expect("it ends").expect("a lane")
+    });
+    let retried = outcomes.into_iter().map(|outcome| match outcome {
+        Dispatched::Retried(number) => number.expect("no panic"),
+        Dispatched::Refused => panic!("it was joined"),
+    });
+    assert_eq!(retried.collect::<Vec<_>>(), (0..1_000).collect::<Vec<_>>());
+    assert_eq!(tried.into_inner().expect("no panic").len(), 1_000);
+    assert!(gauge.most.load(Ordering::SeqCst) <= 4);
+}
+
+#[test]
 fn ex_sch_30_a_retry_is_the_same_dispatch_with_all_its_checks() {
     let clinic = Clinic::new();
     let dispatches: Vec<_> = (0..3).map(|number| clinic.refused(number, "a")).collect();

@@ -101,7 +101,7 @@ fn ex_sch_28_begin_marks_a_scope_before_the_lanes_start() {
     let boundary = Boundary::new(options, task.machine.host()).expect("a boundary");
     task.machine.advance_ms(60_000);
     let due = store.due(task.machine.host().clock.wall_ms()).expect("read");
-    assert_eq!(due, [scope.clone()]);
+    assert_eq!(due, std::slice::from_ref(&scope));
     let refreshes: Vec<_> =
         due.iter().map(|scope| store.begin(scope).expect("begun").expect("not under way")).collect();
     // From here on a lane's dispatch is refused and finds the probe that it may join, whether its worker has begun or not.

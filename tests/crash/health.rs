@@ -68,7 +68,7 @@ fn prepared(scenario: &Scenario) -> Simulation {
 }
 
 fn bytes(files: &FaultyFileSystem) -> Option<Vec<u8>> {
-    files.contents(&format!("{ROOT}/{}", HealthRecord::file_name("prov", "acct"))).ok()
+    files.contents(format!("{ROOT}/{}", HealthRecord::file_name("prov", "acct"))).ok()
 }
 
 /// The operations of the call when nothing fails, and the record before and after it.

@@ -288,11 +288,14 @@ pub trait Health: Send + Sync + fmt::Debug {
     /// `EXECUTION_HEALTH`, with the remedy of the record.
     fn check(&self, provider: &str, account: &str, now_ms: u64) -> Result<()>;
 
-    /// What is recorded of this account; none where nothing is. Reads, and takes no lock (EX-BND-20).
+    /// What is recorded of this account; none where nothing is, and of who keeps no records. Reads, and takes no lock
+    /// (EX-BND-20).
     ///
     /// # Errors
     /// As [`HealthRecord::from_value`], and `EXECUTION_IO`.
-    fn status(&self, provider: &str, account: &str) -> Result<Option<HealthRecord>>;
+    fn status(&self, _provider: &str, _account: &str) -> Result<Option<HealthRecord>> {
+        Ok(None)
+    }
 }
 
 /// One record that stands for its own scope and for no other.
@@ -317,10 +320,6 @@ pub struct ExternalHealth;
 impl Health for ExternalHealth {
     fn check(&self, _provider: &str, _account: &str, _now_ms: u64) -> Result<()> {
         Ok(())
-    }
-
-    fn status(&self, _provider: &str, _account: &str) -> Result<Option<HealthRecord>> {
-        Ok(None)
     }
 }
 

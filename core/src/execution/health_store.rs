@@ -145,8 +145,9 @@ impl HealthStore {
     /// Wants the health of one more account: without a record it is due from now on.
     ///
     /// # Errors
-    /// `EXECUTION_INPUT` for an empty name.
+    /// `EXECUTION_INPUT` for an empty name, and with the reason `forked` in a forked child.
     pub fn want(&self, scope: HealthScope) -> Result<()> {
+        self.check_fork()?;
         check_scope(&scope)?;
         self.schedule().wanted.insert(scope);
         Ok(())
@@ -259,7 +260,8 @@ impl HealthStore {
         saved
     }
 
-    /// Whether a refresh of this account is under way in this process: for hosts that wait in their own idiom.
+    /// Whether a refresh of this account is under way in this process: for hosts that wait in their own idiom. In a forked child
+    /// none is.
     #[must_use]
     pub fn scheduled(&self, scope: &HealthScope) -> bool {
         self.number(scope).is_some()
@@ -286,6 +288,7 @@ impl HealthStore {
 
     /// The number of the refresh that is under way.
     pub(super) fn number(&self, scope: &HealthScope) -> Option<u64> {
+        self.check_fork().ok()?;
         self.schedule().under_way.get(scope).copied()
     }
 
@@ -298,8 +301,11 @@ impl HealthStore {
         &self.inner.host
     }
 
-    /// Ends the refresh with this number, and no later one.
+    /// Ends the refresh with this number, and no later one. A copy that a fork has made ends none.
     fn end(&self, scope: &HealthScope, number: u64) {
+        if self.check_fork().is_err() {
+            return;
+        }
         let mut schedule = self.schedule();
         if schedule.under_way.get(scope) == Some(&number) {
             schedule.under_way.remove(scope);
@@ -356,6 +362,7 @@ impl HealthStore {
         }
     }
 
+    /// What a forked child does not touch: a thread that it does not have may hold it.
     fn schedule(&self) -> MutexGuard<'_, Schedule> {
         self.inner.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -478,12 +485,9 @@ fn bytes_of(root: &dyn Directory, name: &str) -> Result<Option<Vec<u8>>> {
 }
 
 fn check_scope(scope: &HealthScope) -> Result<()> {
-    let wrong = |name| Err(Error::new(Code::ExecutionInput, format!("{name} of a health scope is empty")));
-    match (scope.provider.is_empty(), scope.account.is_empty()) {
-        (true, _) => wrong("provider"),
-        (_, true) => wrong("account"),
-        _ => Ok(()),
-    }
+    let names = [("provider", &scope.provider), ("account", &scope.account)];
+    let wrong = |name| Error::new(Code::ExecutionInput, format!("{name} of a health scope is empty"));
+    names.into_iter().find(|(_, text)| text.is_empty()).map_or(Ok(()), |(name, _)| Err(wrong(name)))
 }
 
 fn unreadable(error: io::Error) -> Error {
