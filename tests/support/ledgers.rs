@@ -26,7 +26,7 @@ pub(crate) fn follows(before: &Ledger, after: &Ledger, charged: &Charged) -> Res
         let Some(now) = after.operations.get(id) else {
             let is_refused = after.dispatch_refusals.iter().any(|refusal| refusal.operation_id == *id);
             must(is_refused && operation.acceptance == Acceptance::Unknown, &format!("{id} is gone"))?;
-            restored = charged.get(id).copied();
+            restored = Some(charged.get(id).copied().unwrap_or_default());
             continue;
         };
         operation_follows(operation, now).map_err(|what| format!("{id}: {what}"))?;
