@@ -118,6 +118,9 @@ pub(super) fn request_cancel(inner: &Arc<Inner>, abort: &AbortToken, input: &Obj
     let _publication = publication_lock(inner, &root, abort)?;
     let ledger = inner.read(&*root)?;
     ledger.check_owner(&inner.owner)?;
+    if ledger.created_at.is_none() {
+        inner.sync_root_name()?;
+    }
     let reason = inner.redactor.text(&reason).into_owned();
     let now = inner.host.clock.wall_ms();
     {

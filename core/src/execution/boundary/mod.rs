@@ -114,6 +114,13 @@ impl Inner {
         self.host.files.open_or_create(&self.options.root).map_err(failed)
     }
 
+    /// Makes the name of the task's root durable. Due before the first write into it.
+    fn sync_root_name(&self) -> Result<()> {
+        self.host.files.sync_parent(&self.options.root).map_err(|error| {
+            Error::new(Code::ExecutionIo, "the task's root cannot be made durable").with_source(error)
+        })
+    }
+
     /// Whose work it is, as calls name it.
     fn scope(&self) -> Scope<'_> {
         Scope { task_id: &self.owner.task_id, provider: &self.owner.provider, account: &self.owner.account }

@@ -62,9 +62,12 @@ impl Task {
     }
 
     fn locked(inner: &Arc<Inner>, root: Arc<dyn Directory>, guard: LockGuard) -> Result<Self> {
-        let ledger = inner.read(&*root)?;
+        let mut files = inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = files.ledger.read(&*root, &inner.owner)?;
         ledger.check_owner(&inner.owner)?;
         ledger.check_cursors()?;
+        files.ledger.make_durable(&*root)?;
+        drop(files);
         Ok(Task { inner: Arc::clone(inner), root, saved: ledger.clone(), ledger, _lock: guard })
     }
 
@@ -90,6 +93,10 @@ impl Task {
     /// # Errors
     /// `EXECUTION_IO`. The task goes on with the old one.
     pub(super) fn persist(&mut self, ledger: Ledger) -> Result<()> {
+        if self.ledger.created_at.is_none() {
+            // Whoever made the root may have died before its name was durable, and every later write relies on it.
+            self.inner.sync_root_name()?;
+        }
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &mut *files;
         files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
