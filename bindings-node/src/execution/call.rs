@@ -193,9 +193,7 @@ impl Course {
 
     /// Whether the wait for a lock has ended with this try, and not by the caller or by its length. Nothing was written then.
     fn is_cut(&self, error: &Error) -> bool {
-        error.code() == Code::ExecutionBusy
-            && error.reason() == Some("aborted")
-            && !self.abort.is_aborted()
+        error.code() == Code::ExecutionBusy && error.reason() == Some("aborted") && !self.abort.is_aborted()
     }
 
     fn with_machine<T>(&self, action: impl FnOnce(&mut Machine) -> Result<T>) -> Result<T> {

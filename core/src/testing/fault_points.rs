@@ -108,9 +108,14 @@ mod tests {
 
     #[test]
     fn what_is_no_script_is_refused() {
-        for script in
-            ["", "{}", "[1]", r#"[{"point":"a"}]"#, r#"[{"point":"a","action":"stop"}]"#, r#"[{"action":"fail"}]"#]
-        {
+        for script in [
+            "",
+            "{}",
+            "[1]",
+            r#"[{"point":"a"}]"#,
+            r#"[{"point":"a","action":"stop"}]"#,
+            r#"[{"action":"fail"}]"#,
+        ] {
             let error = FaultPoints::parse(script, |_, _| {}).expect_err(script);
             assert_eq!(error.code(), Code::Input, "{script}");
         }
