@@ -419,7 +419,7 @@ export type Step =
     readonly kind: 'call', readonly id: number, readonly port: 'transport' | 'process', readonly method: string,
     readonly input: Record<string, unknown>, readonly inputJson: string, readonly deadlineAt: number,
     /** Fires when the call is over: at `deadline` and `abort`, when the machine is dropped, and when its boundary is closed. */
-    readonly signal: AbortSignal,
+    readonly signal: AbortSignalOf,
   }
   | { readonly kind: 'done', readonly value: unknown, readonly json: string }
   | { readonly kind: 'failed', readonly error: GallivantError }

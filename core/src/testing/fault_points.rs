@@ -23,8 +23,10 @@ pub enum FaultAction {
 pub struct FaultPoints {
     rules: Vec<Rule>,
     hits: Mutex<HashMap<String, u64>>,
-    act: Box<dyn Fn(&str, FaultAction) + Send + Sync>,
+    act: Act,
 }
+
+type Act = Box<dyn Fn(&str, FaultAction) + Send + Sync>;
 
 #[derive(Debug)]
 struct Rule {

@@ -105,8 +105,10 @@ async function begin(done, { root, now, jitter, options, faults }) {
       transport: transport && Object.fromEntries(transport.methods.map((method) => [method, scripted])),
       host: machine.host,
     })
-    await close()
+    // At once, because a call may be the next line.
+    const closed = close()
     open = { execution: made, machine }
+    await closed
     say({ done, ok: true })
   } catch (error) {
     sayFailed(done, error)
@@ -114,9 +116,11 @@ async function begin(done, { root, now, jitter, options, faults }) {
 }
 
 async function close() {
-  for (const call of calls) call.isDropped = true
-  await open?.execution.close()
+  const closing = open
   open = null
+  for (const call of calls) call.isDropped = true
+  calls.clear()
+  await closing?.execution.close()
 }
 
 async function run(done, method, text) {
