@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, Union
@@ -144,8 +145,13 @@ class TransportError(Exception):
 
     def to_json(self) -> str:
         """The failure as `Machine.fail` takes it."""
-        members = {"kind": self.kind, "message": self.message, "code": self.code, "retryAfterMs": self.retry_after_ms}
-        return written({name: value for name, value in members.items() if value is not None})
+        # A member of the wrong type is as if it were not there (EX-TRA-31).
+        texts = {"kind": self.kind, "message": self.message, "code": self.code}
+        members: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
+        after = self.retry_after_ms
+        if isinstance(after, (int, float)) and math.isfinite(after):
+            members["retryAfterMs"] = after
+        return written(members)
 
 
 def dispatch_not_sent_error(code: str, message: str) -> TransportError:
@@ -236,11 +242,7 @@ def failure_json(raised: BaseException) -> str:
     """What a method raised, as `Machine.fail` takes it."""
     if not isinstance(raised, TransportError):
         raised = TransportError("io", f"{type(raised).__name__}: {raised}")
-    try:
-        return raised.to_json()
-    except (TypeError, ValueError, RecursionError):
-        # Members of its own that are no text and no number.
-        return TransportError("io", "a failure has no JSON form").to_json()
+    return raised.to_json()
 
 
 def adapter_options(transport: object | None, runner: object | None) -> dict[str, Any]:
