@@ -133,7 +133,7 @@ class Functions(unittest.TestCase):
 
     def test_what_is_live_and_what_was_never_dispatched(self):
         self.assertTrue(execution.execution_live({"provider": "memory"}))
-        self.assertFalse(execution.execution_live({"acceptance": "accepted", "collected": True}))
+        self.assertFalse(execution.execution_live({"execution": {"collected": True}}))
         self.assertFalse(execution.unsubmitted_initial_dispatch({}, {}))
 
     def test_texts(self):

@@ -8,8 +8,8 @@ use gallivant_core::{Code, Error, Host, Result};
 use pyo3::prelude::*;
 
 use crate::argument::Given;
-use crate::error::Exception;
 use crate::call;
+use crate::error::Exception;
 
 /// A running call of a boundary, step by step, for a host that drives it itself. It does no I/O towards the provider.
 ///

@@ -80,9 +80,9 @@ fn texts(given: &[Given<String>]) -> Vec<&str> {
 fn adapter_of(json: &str) -> Result<Adapter> {
     let adapter = object_of(json, "adapter")?;
     if let Some(methods) = adapter.get("methods") {
-        let methods = methods.as_array().ok_or_else(|| {
-            Error::new(Code::ExecutionInput, "an argument is no list, argument=`methods`")
-        })?;
+        let methods = methods
+            .as_array()
+            .ok_or_else(|| Error::new(Code::ExecutionInput, "an argument is no list, argument=`methods`"))?;
         let words = methods.iter().map(|name| name.as_str().unwrap_or_default());
         return Ok(Adapter::Transport(Methods::from_words(words)?));
     }
