@@ -18,6 +18,7 @@ from .execution import _lost, _stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import decimal
     import os
     from collections.abc import Iterable, Mapping
     from types import TracebackType
@@ -168,7 +169,7 @@ class AsyncExecution:
         capabilities: Document | ExecutionRegistry,
         transport: AsyncTransport | None = None,
         runner: object | None = None,
-        budget_usd: object | None = None,
+        budget_usd: float | decimal.Decimal | None = None,
         limits: Mapping[str, int] | None = None,
         secrets: Iterable[str] = (),
         health: Document | None = None,

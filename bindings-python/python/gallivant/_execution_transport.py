@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, Union
@@ -144,8 +145,13 @@ class TransportError(Exception):
 
     def to_json(self) -> str:
         """The failure as `Machine.fail` takes it."""
-        members = {"kind": self.kind, "message": self.message, "code": self.code, "retryAfterMs": self.retry_after_ms}
-        return written({name: value for name, value in members.items() if value is not None})
+        # A member of the wrong type is as if it were not there (EX-TRA-31).
+        texts = {"kind": self.kind, "message": self.message, "code": self.code}
+        members: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
+        after = self.retry_after_ms
+        if isinstance(after, (int, float)) and math.isfinite(after):
+            members["retryAfterMs"] = after
+        return written(members)
 
 
 def dispatch_not_sent_error(code: str, message: str) -> TransportError:
@@ -164,14 +170,18 @@ def collection_validation_error(reason: str, message: str) -> TransportError:
 
 
 class Transport(Protocol):
-    """A remote adapter: your own code, which reaches the provider. `lookup` and `recover_response` may be there besides.
+    """A remote adapter: your own code, which reaches the provider. These methods every transport has; besides, as the provider's
+    record promises and in the same form:
+
+    - `prepare`: a boundary and a grant for an intake turn, without a paid submit (EX-TRA-12, EX-TRA-13);
+    - `continue_`: another turn of a session, which answers its acknowledgement (EX-TRA-16);
+    - `cancel`: the end of a job, which answers `{"confirmed": bool}` (EX-TRA-19);
+    - `lookup`: the observation of the job of a saved intent, or None (EX-TRA-22);
+    - `recover_response`: the acknowledgement of an answer whose reply was lost, or None (EX-TRA-24).
 
     A method blocks, and returns a `dict`, or JSON text as `str` or `bytes`, which keeps all digits. It raises `TransportError`;
     any other exception is a failure of that call with `io` too. Each call runs on a thread of its own.
     """
-
-    def prepare(self, call: TransportCall, /) -> Reply:
-        """A boundary and a grant for an intake turn, without a paid submit (EX-TRA-12, EX-TRA-13)."""
 
     def submit(self, call: TransportCall, /) -> Reply:
         """A new job: its acknowledgement (EX-TRA-14)."""
@@ -179,21 +189,12 @@ class Transport(Protocol):
     def inspect(self, call: TransportCall, /) -> Reply:
         """What a job does: an observation (EX-TRA-15)."""
 
-    def continue_(self, call: TransportCall, /) -> Reply:
-        """Another turn of a session: its acknowledgement (EX-TRA-16)."""
-
     def collect(self, call: TransportCall, /) -> Reply:
         """A job's result; None while there is none (EX-TRA-18)."""
-
-    def cancel(self, call: TransportCall, /) -> Reply:
-        """The end of a job: `{"confirmed": bool}` (EX-TRA-19)."""
 
 
 class AsyncTransport(Protocol):
     """As `Transport`, with methods that are coroutines. A call that is over is cancelled, and its signal fires."""
-
-    def prepare(self, call: TransportCall, /) -> Awaitable[Reply]:
-        """As `Transport.prepare`."""
 
     def submit(self, call: TransportCall, /) -> Awaitable[Reply]:
         """As `Transport.submit`."""
@@ -201,14 +202,8 @@ class AsyncTransport(Protocol):
     def inspect(self, call: TransportCall, /) -> Awaitable[Reply]:
         """As `Transport.inspect`."""
 
-    def continue_(self, call: TransportCall, /) -> Awaitable[Reply]:
-        """As `Transport.continue_`."""
-
     def collect(self, call: TransportCall, /) -> Awaitable[Reply]:
         """As `Transport.collect`."""
-
-    def cancel(self, call: TransportCall, /) -> Awaitable[Reply]:
-        """As `Transport.cancel`."""
 
 
 def python_name(method: str) -> str:
@@ -236,11 +231,7 @@ def failure_json(raised: BaseException) -> str:
     """What a method raised, as `Machine.fail` takes it."""
     if not isinstance(raised, TransportError):
         raised = TransportError("io", f"{type(raised).__name__}: {raised}")
-    try:
-        return raised.to_json()
-    except (TypeError, ValueError, RecursionError):
-        # Members of its own that are no text and no number.
-        return TransportError("io", "a failure has no JSON form").to_json()
+    return raised.to_json()
 
 
 def adapter_options(transport: object | None, runner: object | None) -> dict[str, Any]:

@@ -17,7 +17,6 @@ import os
 
 from . import _native
 from . import errors as errors
-from ._aio_execution import AsyncExecution
 from ._aio_idempotency import FinishedClaim, IdempotencyStore, Reservation, Ticket, UnknownClaim
 from ._aio_journal import Journal, LogReader, Projection, Replay, check_journal, read_run_result, retention_candidates
 from ._aio_watch import Watch, is_coroutine_function
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Union
 
+    from ._aio_execution import AsyncExecution
     from ._native import TestHost
 
     Path = Union[str, os.PathLike[str]]
@@ -66,6 +66,17 @@ __all__ = [
     "read_run_result",
     "retention_candidates",
 ]
+
+# Hidden from type checkers, as in the package: the execution layer is loaded by whoever asks for it.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name != "AsyncExecution":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ._aio_execution import AsyncExecution
+
+        globals()[name] = AsyncExecution
+        return AsyncExecution
 
 
 async def claim(

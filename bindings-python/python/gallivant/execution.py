@@ -33,6 +33,7 @@ from ._native import AbortToken, Call, Done, Machine, UnresolvedOperation, unres
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import decimal
     import os
     from collections.abc import Iterable, Mapping
     from types import TracebackType
@@ -305,7 +306,7 @@ def make_execution(
     capabilities: Document | ExecutionRegistry,
     transport: Transport | None = None,
     runner: object | None = None,
-    budget_usd: object | None = None,
+    budget_usd: float | decimal.Decimal | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: Iterable[str] = (),
     health: Document | None = None,
@@ -351,7 +352,7 @@ def execution_runner(
     task_id: str,
     provider: str,
     account: str,
-    budget_usd: object | None = None,
+    budget_usd: float | decimal.Decimal | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: Iterable[str] = (),
     health: Document | None = None,
