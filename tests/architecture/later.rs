@@ -3,7 +3,7 @@
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-TRA", "9 25 35"),
-    ("EX-BND", "1 4 11-15 20 24 27-30 34 38 44 46"),
+    ("EX-BND", "1 4 11-15 20 24 27-30 34 44 46"),
     ("EX-IDN", "12 14-16 18 23-24"),
     ("EX-PRE", "1 11 13 30 33"),
     ("EX-REC", "20-23 25 34 38 40-47"),
@@ -15,7 +15,7 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-ART", "1-57 60-69"),
     ("EX-VER", "1-42"),
     ("EX-LOC", "1 4-16 19-20 23 27-30"),
-    ("EX-UPG", "1-3 5 12-13"),
+    ("EX-UPG", "1-3 12-13"),
     ("EX-ERR", "1 8"),
     ("EX-SEA", "4 6-8 15-17 19"),
 ];
