@@ -12,6 +12,7 @@ mod output;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod run;
 
+mod execution;
 mod harness_state;
 mod idempotency;
 mod journal;
