@@ -188,7 +188,7 @@ fn assert_recovers(story: &Story, machine: &Simulation, expected: &BTreeMap<Stri
 }
 
 #[test]
-fn ex_sea_08_a_process_that_dies_at_any_operation_of_a_pass_loses_nothing() {
+fn part_of_ex_sea_08_a_process_that_dies_at_any_operation_of_a_pass_loses_nothing() {
     let mut points = 0;
     for story in STORIES {
         let (operations, expected) = undisturbed(story);
