@@ -255,7 +255,7 @@ fn ex_idn_19_the_remedy_of_another_session_moves_no_session() {
 
 /// Every exact key is one of the secrets, and has the form of a credential.
 fn secretive() -> (TaskRoot, BTreeMap<&'static str, String>) {
-    let credential = |end: &str| format!("ghp_{}{end}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6".repeat(1));
+    let credential = |end: &str| format!("ghp_{}{end}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6");
     let exact: BTreeMap<_, _> = [
         ("taskId", credential("task")),
         ("providerJobId", credential("jobb")),

@@ -1,4 +1,4 @@
-//! EX-BND-11 to EX-BND-13, EX-JRN-22, EX-ERR-05 and others: what a pass reports, what it throws, and what it costs.
+//! EX-BND-11 to EX-BND-13, EX-JRN-22, EX-REC-48, EX-ERR-05 and others: what a pass reports, what it throws, and what it costs.
 
 use std::sync::Arc;
 
@@ -15,6 +15,16 @@ fn owned() -> TaskRoot {
     let task = TaskRoot::new();
     task.accepted(1);
     task
+}
+
+fn lost() -> TaskRoot {
+    let task = TaskRoot::new();
+    task.lost(1);
+    task
+}
+
+fn running(changes: Json) -> Json {
+    observation_with(1, "running", changes)
 }
 
 fn io() -> Answer {
@@ -100,11 +110,6 @@ fn ex_err_05_what_has_a_saved_consequence_stands_in_last_error() {
     let ended = || {
         let task = owned();
         task.ended(1, "succeeded");
-        task
-    };
-    let lost = || {
-        let task = TaskRoot::new();
-        task.lost(1);
         task
     };
     let late = || Answer::Fails(TransportError { retry_after_ms: Some(20_000), ..io_error() });
@@ -264,4 +269,29 @@ fn a_due_pass_without_events_makes_at_most_two_persists() {
     let from = task.machine.operations().len();
     task.pass([]).ok();
     assert!(task.persists(from).is_empty());
+}
+
+#[test]
+fn ex_rec_48_what_is_unresolved_has_a_word_for_what_is_to_be_done() {
+    let after = |task: TaskRoot, answer: Answer| {
+        let report = task.due_pass([answer]).ok();
+        assert_eq!(report["recovery"], task.inspect()["recovery"]);
+        report["recovery"].as_str().expect("a word").to_owned()
+    };
+    let ended = || {
+        let task = owned();
+        task.ended(1, "succeeded");
+        task
+    };
+    assert_eq!(after(lost(), says(Json::Null)), "retry-later");
+    assert_eq!(after(owned(), io()), "retry-later");
+    assert_eq!(after(owned(), says(running(json!({"observedAt": NOW * 2})))), "correct-clock");
+    assert_eq!(after(owned(), says(running(json!({"sessionId": "s-2"})))), "restore-session");
+    assert_eq!(after(ended(), says(failure(1))), "correct-result");
+    assert_eq!(after(ended(), says(Json::Null)), "retry-later");
+    let damaged = owned();
+    damaged.plant("run-1/events.jsonl", "damage\n");
+    assert_eq!(damaged.due_pass([]).ok()["recovery"], "restore-backup");
+    let task = owned();
+    assert_eq!(task.due_pass([says(observation(1, "running"))]).ok()["recovery"], Json::Null);
 }

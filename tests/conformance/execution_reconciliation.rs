@@ -13,6 +13,8 @@ use crate::support::pass::{
 };
 use crate::support::task::{Answer, Points, TaskRoot, dispatch, io_error};
 
+type Break = fn(&TaskRoot);
+
 fn owned() -> TaskRoot {
     let task = TaskRoot::new();
     task.accepted(1);
@@ -68,7 +70,7 @@ fn ex_rec_01_only_passes_observe_a_provider() {
 
 #[test]
 fn ex_rec_02_what_is_wrong_on_disk_is_thrown_before_any_call_and_write() {
-    let every: [(&str, fn(&TaskRoot), Code, &str); 12] = [
+    let every: [(&str, Break, Code, &str); 12] = [
         ("version", |task| task.edit(|l| l["version"] = json!(2)), Code::ExecutionVersion, "ledger"),
         ("schema", |task| task.edit(|l| l["operations"] = json!([])), Code::ExecutionProtocol, "ledger"),
         ("owner", |task| task.edit(|l| l["account"] = json!("other")), Code::ExecutionOwnership, ""),
@@ -575,29 +577,4 @@ fn ex_rec_39_after_a_contradictory_result_nothing_else_is_dispatched() {
     task.due_pass([says(failure(1))]).ok();
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])).0, Code::ExecutionActive);
     assert_eq!(task.refused(|task| task.continue_run(dispatch(2), [])).0, Code::ExecutionActive);
-}
-
-#[test]
-fn ex_rec_48_what_is_unresolved_has_a_word_for_what_is_to_be_done() {
-    let after = |task: TaskRoot, answer: Answer| {
-        let report = task.due_pass([answer]).ok();
-        assert_eq!(report["recovery"], task.inspect()["recovery"]);
-        report["recovery"].as_str().expect("a word").to_owned()
-    };
-    let ended = || {
-        let task = owned();
-        task.ended(1, "succeeded");
-        task
-    };
-    assert_eq!(after(lost(), says(Json::Null)), "retry-later");
-    assert_eq!(after(owned(), io()), "retry-later");
-    assert_eq!(after(owned(), says(running(json!({"observedAt": NOW * 2})))), "correct-clock");
-    assert_eq!(after(owned(), says(running(json!({"sessionId": "s-2"})))), "restore-session");
-    assert_eq!(after(ended(), says(failure(1))), "correct-result");
-    assert_eq!(after(ended(), says(Json::Null)), "retry-later");
-    let damaged = owned();
-    damaged.plant("run-1/events.jsonl", "damage\n");
-    assert_eq!(damaged.due_pass([]).ok()["recovery"], "restore-backup");
-    let task = owned();
-    assert_eq!(task.due_pass([says(observation(1, "running"))]).ok()["recovery"], Json::Null);
 }

@@ -9,6 +9,10 @@ use crate::support::NOW;
 use crate::support::pass::{failure, observation, observation_with, result, says};
 use crate::support::task::{Answer, TaskRoot, acknowledgement, io_error};
 
+/// Where a cell begins.
+type Start = fn() -> TaskRoot;
+type Prepare = fn(&mut TaskRoot);
+
 /// The row whose columns say what the ledger says; the columns are those of the specification.
 fn row(task: &TaskRoot) -> &'static str {
     if !task.exists("execution.json") {
@@ -317,7 +321,7 @@ fn cells() -> Vec<Cell> {
         cells.push(Cell(from, start, vec![("lookup", io())], from));
     }
     // R6, R7, R8, R12.
-    let live: [(&str, fn() -> TaskRoot); 7] = [
+    let live: [(&str, Start); 7] = [
         ("R6", owned),
         ("R6", || seen_as("provisioning")),
         ("R6", || seen_as("running")),
@@ -341,7 +345,7 @@ fn cells() -> Vec<Cell> {
     cells.extend(observed_stopping("R11", stop_unsupported, none, "inspect", "R11"));
     cells.push(Cell("R11", stop_unsupported, vec![("inspect", io())], "R11"));
     // R13, R14: a valid cache is adopted without a call.
-    let rows: [(&str, fn() -> TaskRoot, &str, &str); 4] = [
+    let rows: [(&str, Start, &str, &str); 4] = [
         ("R13", || ended("succeeded"), "succeeded", "R15"),
         ("R13", || ended("failed"), "failed", "R16"),
         ("R14", || met("succeeded"), "succeeded", "R17"),
@@ -360,7 +364,7 @@ fn cells() -> Vec<Cell> {
     cells.push(Cell("R14", || cached(met("succeeded"), result(1)), vec![], "R17"));
     cells.push(Cell("R13", || cached(ended("failed"), result(1)), vec![("collect", of("failed"))], "R16"));
     // R15 to R20 and R22 call nobody any more.
-    let settled: [(&str, fn() -> TaskRoot); 9] = [
+    let settled: [(&str, Start); 9] = [
         ("R15", || collected("succeeded")),
         ("R16", || collected("failed")),
         ("R17", || stopped(collected("succeeded"), [])),
@@ -423,7 +427,7 @@ fn shown(answer: &Answer) -> String {
 fn ex_rec_33_an_operator_leads_out_of_an_acceptance_that_nobody_can_look_up() {
     let evidence = "seen at the provider";
     let adopt = json!({"operationId": "op-1", "evidence": evidence, "acknowledgement": acknowledgement(1)});
-    let starts: [(fn(&mut TaskRoot), bool, &str); 3] = [
+    let starts: [(Prepare, bool, &str); 3] = [
         (|_| {}, false, "R6"),
         (|_| {}, true, "R9"),
         (|task| task.options["capabilities"]["cancel"] = json!(false), true, "R11"),
