@@ -59,6 +59,7 @@ mod execution_pass_crashes;
 mod execution_pass_identities;
 mod execution_pass_reports;
 mod execution_preparation;
+mod execution_preparation_native;
 mod execution_preparation_status;
 mod execution_reconciliation;
 mod execution_redaction;
