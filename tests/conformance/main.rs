@@ -46,6 +46,7 @@ mod execution_ledger_money;
 mod execution_ledger_operator;
 mod execution_ledger_refusals;
 mod execution_ledger_schema;
+mod execution_lifetimes;
 mod execution_limits;
 mod execution_local_output;
 mod execution_local_output_queue;
