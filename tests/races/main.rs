@@ -4,7 +4,14 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at disk, time and processes itself")]
 
+#[path = "../support/boundary.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod boundary;
+mod dispatch;
 mod namespaces;
+#[path = "../support/provider.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod provider;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines as InLines, Write};
@@ -131,6 +138,7 @@ fn a_process_in_its_role() {
             std::thread::sleep(Duration::from_secs(600));
             drop(guard);
         }
+        "dispatcher" => dispatch::dispatcher(directory, sequence),
         "session-inside" => namespaces::session_inside(directory),
         "reader-inside" => namespaces::reader_inside(directory),
         other => panic!("no such role: {other}"),

@@ -83,7 +83,7 @@ fn run(scenario: &Scenario, wanted: usize, answer: Option<FaultAnswer>) -> (Worl
 }
 
 #[test]
-fn ex_sea_08_a_crash_at_every_fault_point_keeps_the_invariants() {
+fn i1_to_i12_hold_after_a_crash_at_every_fault_point_of_remote_work() {
     let (mut points, mut images) = (0, 0);
     let mut seen = BTreeSet::new();
     for scenario in SCENARIOS {

@@ -210,7 +210,7 @@ impl World {
         let mut seen = found.clone();
         let startup = |boundary: &Boundary| boundary.startup(no_abort());
         let mut steps: Vec<&dyn Fn(&Boundary) -> Machine> =
-            vec![&startup, &scenario.call, &startup, &scenario.call, &startup];
+            vec![&startup, &scenario.call, &startup, &startup];
         // Some coordinators repeat the call first.
         steps.drain(..self.provider.jobs.len().min(1));
         for (number, step) in steps.into_iter().enumerate() {
