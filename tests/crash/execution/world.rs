@@ -190,14 +190,14 @@ impl World {
             return;
         }
         let boundary = self.opened();
-        let already = self.machine.files.operations().len();
+        self.machine.files.forget_operations();
         let projection = boundary.inspect().unwrap_or_else(|error| panic!("{at}: {error}"));
         if let Some(run) = projection.get("runId").and_then(CoreValue::as_str) {
             boundary.outcome(run).unwrap_or_else(|error| panic!("{at}: {error}"));
         }
         let host = self.machine.host();
         execution::unresolved(ROOT.as_ref(), &host).unwrap_or_else(|error| panic!("{at}: {error}"));
-        let made = &self.machine.files.operations()[already..];
+        let made = self.machine.files.operations();
         assert!(
             made.iter().all(|operation| !operation.kind.is_mutating()),
             "{at}: a reader writes: {made:?}"
