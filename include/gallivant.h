@@ -3495,6 +3495,14 @@ int32_t gallivant_execution_function(const char *name,
                                      gallivant_text **value_json,
                                      gallivant_error **error);
 
+// Refuses a runtime in which the layer cannot work: `contract_version` is that of the contract for which the runtime was built, 0
+// for none, and `has_intake` is not 0 where it has the shared intake service.
+//
+// Errors: `GALLIVANT_EXECUTION_DEPENDENCY`; the message tells what is missing, and both versions.
+int32_t gallivant_execution_assert_dependency(uint64_t contract_version,
+                                              int32_t has_intake,
+                                              gallivant_error **error);
+
 // Every limit of a boundary, in order, as a JSON array of `{"name", "default", "min", "max"}`.
 int32_t gallivant_execution_limits(gallivant_text **limits_json, gallivant_error **error);
 
