@@ -23,6 +23,7 @@ use crate::error::Exception;
 pub(crate) struct Machine {
     /// None once it is closed.
     slot: Mutex<Option<core::Machine>>,
+    token: core::AbortToken,
     host: Host,
     /// The process that made it.
     pid: u32,
@@ -30,9 +31,17 @@ pub(crate) struct Machine {
 
 #[pymethods]
 impl Machine {
-    /// Begins. A machine that has begun already is `Done` with the reason `reply`, and the outstanding call stays outstanding.
+    /// Begins. Where its token was aborted before, it is `Done` with `EXECUTION_BUSY` and the reason `aborted`: nobody was called
+    /// and nothing was written. A machine that has begun already is `Done` with the reason `reply`, and the outstanding call stays outstanding.
     fn start(&self, py: Python<'_>) -> PyResult<Stepped> {
-        let step = call::fallible(py, || self.with(|machine| Ok(machine.start())))?;
+        let start = |machine: &mut core::Machine| {
+            if self.token.is_aborted() && machine.outstanding_id().is_none() {
+                let message = "the call was aborted before it began";
+                return Ok(Step::Done(Err(Error::new(Code::ExecutionBusy, message).with_reason("aborted"))));
+            }
+            Ok(machine.start())
+        };
+        let step = call::fallible(py, || self.with(start))?;
         stepped(py, step)
     }
 
@@ -101,9 +110,9 @@ impl Machine {
 }
 
 impl Machine {
-    pub(super) fn new(machine: core::Machine, host: &Host) -> Self {
+    pub(super) fn new(machine: core::Machine, token: core::AbortToken, host: &Host) -> Self {
         let pid = host.processes.own_pid();
-        Machine { slot: Mutex::new(Some(machine)), host: host.clone(), pid }
+        Machine { slot: Mutex::new(Some(machine)), token, host: host.clone(), pid }
     }
 
     /// What ends a call is to be saved, whoever has given up.
