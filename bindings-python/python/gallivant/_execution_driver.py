@@ -142,9 +142,14 @@ class Driver:
                 end = self._carry_out(step, call, given_up)
             except BaseException as interrupt:
                 raised, end = interrupt, abort_end
-            if call.is_sending:
-                machine.sending(step.id)
-            step = end(machine, step.id)
+            try:
+                if call.is_sending:
+                    machine.sending(step.id)
+                step = end(machine, step.id)
+            except BaseException:
+                # The machine has gone, and its method is told.
+                call.signal.fire()
+                raise
         if raised is not None:
             raise raised
         return step.result_json()
