@@ -46,6 +46,7 @@ tsc() { node "$work/tools/node_modules/typescript/bin/tsc" "$@"; }
 tsc -p .
 say "a typed user program compiles, and its mistakes are found"
 printf "import * as gallivant from 'gallivant'\nexport const open = gallivant.Session.start\n" >bare.mts
+printf "import * as execution from 'gallivant/execution'\nexport const make = execution.makeExecution\n" >>bare.mts
 tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --lib es2022 --types '' bare.mts
 tsc --ignoreConfig --noEmit --strict --module nodenext --target es2022 --typeRoots "$work/tools/node_modules/@types" --types node bare.mts
 printf "import { createServer } from 'node:http'\nimport { pipeReplay } from 'gallivant/journal'\n" >served.mts

@@ -28,6 +28,26 @@ export interface Fault {
   bytes?: number
 }
 
+/** What happens at a fault point of the execution layer (EX-SEA-07). */
+export interface FaultPoint {
+  /** The point, e.g. `dispatch.intent`, or `persist:execution.json` just before that is written. */
+  point: string
+  /** At which hit of the point, from 1, which it is where it is left out. */
+  nth?: number
+  /**
+   * `crash` ends this very process at once with status 86, `fail` lets the write report an I/O error, `pause` holds the call
+   * until {@link Pause.resume}.
+   */
+  action: 'crash' | 'fail' | 'pause'
+}
+
+/** A call of a boundary that is held at a fault point. It holds a worker of libuv's pool. */
+export interface Pause {
+  readonly point: string
+  /** Lets it go on. Answers whether it was still held. */
+  resume(): boolean
+}
+
 /** What a {@link TestHost} is made of. */
 export interface TestHostOptions {
   /** Where the wall clock stands, in milliseconds since 1970; left out: the machine's own clock. */
@@ -40,6 +60,12 @@ export interface TestHostOptions {
   machine?: string | null | undefined
   /** Another identity of the boot; left out: its own. */
   boot?: string | null | undefined
+  /** The number from 0 to 1 in the waits of the execution layer after failures; left out: chance. */
+  jitter?: number | undefined
+  /** What happens at the fault points of the execution layer. A string is taken as JSON. */
+  points?: readonly FaultPoint[] | string | undefined
+  /** Called for each pause; left out: a paused call goes on at once. */
+  onPause?: ((pause: Pause) => void) | undefined
 }
 
 /** The real disk behind a clock, chance and faults that a test sets. Waiting is real. */

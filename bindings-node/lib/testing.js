@@ -12,13 +12,28 @@ class TestHost {
 
   constructor(options) {
     const given = args.object('options', options, true)
-    args.only('options', given, ['wallMs', 'random', 'faults', 'machine', 'boot'])
+    args.only('options', given, ['wallMs', 'random', 'faults', 'machine', 'boot', 'jitter', 'points', 'onPause'])
     const wallMs = args.optionalUnsigned('wallMs', given.wallMs)
     const random = (given.random ?? []).map((value) => args.unsigned('random', value))
     const faults = given.faults === undefined ? undefined : faultsOf(given.faults)
     const [machine, boot] = [args.optionalText('machine', given.machine), args.optionalText('boot', given.boot)]
     this.#native = callSync(() => native.NativeTestHost.open(wallMs, random, faults, machine, boot))
+    this.#putSeams(given)
     this.#host = this.#native.host()
+  }
+
+  #putSeams({ jitter, points, onPause }) {
+    if (jitter === undefined && points === undefined) return
+    if (jitter !== undefined && !Number.isFinite(jitter)) throw args.wrong('jitter', 'not a finite number')
+    if (onPause !== undefined && typeof onPause !== 'function') throw args.wrong('onPause', 'not a function')
+    const script = points === undefined ? undefined : faultsOf(points)
+    const pauses = callSync(() => this.#native.setSeams(jitter, script, () => {
+      for (const { number, point } of pauses.take()) {
+        const resume = () => pauses.release(number)
+        if (onPause === undefined) resume()
+        else onPause({ point, resume })
+      }
+    }))
   }
 
   /** What is handed to the code under test, as its option `host`. */

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gallivant_core::Host;
+use gallivant_core::execution::Faults;
 use gallivant_core::harness_state::mint_token;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
@@ -18,12 +19,22 @@ use crate::waiting::{NativeWait, PatientClock, Wait};
 #[derive(Debug)]
 pub struct NativeHost {
     pub(crate) host: Host,
+    pub(crate) seams: Seams,
+}
+
+/// What a test puts into the execution layer besides its host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seams {
+    /// The same number for every wait after a failure.
+    pub(crate) jitter: Option<f64>,
+    /// The points at which something goes wrong.
+    pub(crate) faults: Option<Arc<dyn Faults>>,
 }
 
 impl NativeHost {
-    pub(crate) fn over(host: &Host) -> Self {
+    pub(crate) fn over(host: &Host, seams: Seams) -> Self {
         let clock = Arc::new(PatientClock::new(Arc::clone(&host.clock)));
-        NativeHost { host: Host { clock, ..host.clone() } }
+        NativeHost { host: Host { clock, ..host.clone() }, seams }
     }
 }
 
@@ -32,7 +43,7 @@ impl NativeHost {
     /// The real machine.
     #[napi(catch_unwind)]
     pub fn system() -> NativeHost {
-        NativeHost::over(&Host::system())
+        NativeHost::over(&Host::system(), Seams::default())
     }
 
     /// Begins a call that waits for a lock for as long as the options say; for at most `at_most_ms` where given.

@@ -16,6 +16,7 @@
 //! - [`idempotency`]: idempotent creates. A store has such a thread while somebody waits for a create of another;
 //! - [`redaction`]: secrets out of texts and streams, on the thread that calls;
 //! - [`journal`]: the journal of a run. One thread waits for all replays of an environment, while there are any;
+//! - [`execution`]: the execution layer. A running call is a machine that JavaScript drives, a task of the pool for each step;
 //! - [`testing`]: a machine that a test controls.
 //!
 //! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.
@@ -29,6 +30,7 @@ mod barrier;
 mod bell;
 mod clean_up;
 mod error;
+mod execution;
 mod harness_state;
 mod host;
 mod idempotency;

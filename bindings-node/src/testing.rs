@@ -1,12 +1,18 @@
 //! A machine that a test controls, for JavaScript.
 
+use std::sync::Arc;
+
+use gallivant_core::execution::Faults;
 use gallivant_core::testing::{TestHost, TestHostOptions};
 use gallivant_core::{Code, Error, Result};
+use napi::Env;
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
 use crate::answer::Answer;
-use crate::host::NativeHost;
+use crate::bell::Bell;
+use crate::execution::{NativePauses, script};
+use crate::host::{NativeHost, Seams};
 use crate::job::{Promised, promise};
 use crate::options::unsigned;
 use crate::waiting::{NativeWait, Patience};
@@ -16,6 +22,7 @@ use crate::waiting::{NativeWait, Patience};
 #[derive(Debug)]
 pub struct NativeTestHost {
     inner: TestHost,
+    seams: Seams,
 }
 
 #[napi]
@@ -39,14 +46,31 @@ impl NativeTestHost {
                 machine: machine.as_deref(),
                 boot: boot.as_deref(),
             };
-            Ok(NativeTestHost { inner: TestHost::new(options)? })
+            Ok(NativeTestHost { inner: TestHost::new(options)?, seams: Seams::default() })
+        })
+    }
+
+    /// Puts a number in the place of the chance in the waits of the execution layer, and a script of its fault points; the
+    /// bell rings for each pause. Only hosts that are made afterwards have them.
+    #[napi(catch_unwind)]
+    pub fn set_seams(
+        &mut self,
+        env: Env,
+        jitter: Option<f64>,
+        script_json: Option<String>,
+        bell: Bell,
+    ) -> Answer<NativePauses> {
+        Answer::of(|| {
+            let (faults, pauses) = script(&env, script_json.as_deref().unwrap_or("[]"), bell)?;
+            self.seams = Seams { jitter, faults: Some(Arc::new(faults) as Arc<dyn Faults>) };
+            Ok(pauses)
         })
     }
 
     /// The host to hand to the code under test.
     #[napi(catch_unwind)]
     pub fn host(&self) -> NativeHost {
-        NativeHost::over(self.inner.host())
+        NativeHost::over(self.inner.host(), self.seams.clone())
     }
 
     /// Puts the wall clock there.

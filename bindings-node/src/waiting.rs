@@ -35,7 +35,8 @@ const ABORTED: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct Wait {
     clock: Arc<dyn Clock>,
-    /// On the clock's awake time.
+    /// On the clock's awake time, as the deadline.
+    began: Duration,
     deadline: Duration,
     state: AtomicU8,
     pause_ms: AtomicU32,
@@ -52,6 +53,9 @@ pub(crate) enum Patience {
     /// The same as the first until the core reads the wall clock. Claims take the record's lock before they read it, and what they
     /// wait for afterwards, while they hold that lock, is bounded by the core and must not be cut short.
     SlicesUntilClockIsRead,
+    /// As the first, for a call of the core that may wait for one lock less long than for another: the first reading of the
+    /// awake time is that of the call's beginning, so that the first lock's own deadline does not begin anew with each try.
+    SlicesSinceBegin,
     /// It waits on the worker, until the deadline or the signal. For what must be made in one try.
     OneTry,
     /// It takes no lock, so neither deadline nor signal ends it: what it measures is measured by the machine's own clocks.
@@ -65,6 +69,8 @@ struct Try {
     until_clock_is_read: bool,
     /// Whether the clock is to say that the deadline has passed, to a core that does not know it.
     tells_end: bool,
+    /// What the next reading of the awake time answers instead.
+    began: Option<Duration>,
 }
 
 thread_local! {
@@ -74,9 +80,11 @@ thread_local! {
 impl Wait {
     /// A call that begins now.
     pub(crate) fn begin(clock: &Arc<dyn Clock>, at_most: Duration) -> Self {
+        let began = clock.awake();
         Wait {
             clock: Arc::clone(clock),
-            deadline: clock.awake().saturating_add(at_most),
+            began,
+            deadline: began.saturating_add(at_most),
             state: AtomicU8::new(RESTING),
             pause_ms: AtomicU32::new(FIRST_PAUSE_MS),
         }
@@ -116,7 +124,8 @@ impl Wait {
             .then(|| self.clock.awake().saturating_add(slice).min(self.deadline));
         let until_clock_is_read = patience == Patience::SlicesUntilClockIsRead;
         let tells_end = patience != Patience::SlicesWithin;
-        let present = Try { wait: Arc::clone(self), slice_until, until_clock_is_read, tells_end };
+        let began = (patience == Patience::SlicesSinceBegin).then_some(self.began);
+        let present = Try { wait: Arc::clone(self), slice_until, until_clock_is_read, tells_end, began };
         PRESENT.with_borrow_mut(|kept| *kept = Some(present));
         let _cleared = Cleared;
         Some(action())
@@ -162,10 +171,11 @@ impl Clock for PatientClock {
     /// anew, has passed too and the core says `busy`.
     fn awake(&self) -> Duration {
         let now = self.inner.awake();
-        let is_over = PRESENT.with_borrow(|present| {
-            present.as_ref().is_some_and(|at| at.tells_end && now >= at.wait.deadline)
-        });
-        if is_over { Duration::MAX } else { now }
+        PRESENT.with_borrow_mut(|present| match present {
+            Some(at) if at.tells_end && now >= at.wait.deadline => Duration::MAX,
+            Some(at) => at.began.take().unwrap_or(now),
+            None => now,
+        })
     }
 
     /// What is stamped is stamped by the machine's own clocks, whatever is left of the call's patience.

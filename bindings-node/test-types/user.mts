@@ -9,6 +9,11 @@ import type {
   AsyncProbe, Begin, Change, Claim, ClaimView, ErrorCode, FinishedClaim, Explanation, Extension, FleetChange, FleetView, HarnessState, HookReport, Host, Observation, OwnershipGuard, ProcessIdentity, Report,
   Snapshot, StateRecord, Tick, Ticket, Watch,
 } from 'gallivant'
+import {
+  EXECUTION_LIMITS, PROVIDER_STATES, RawJson, TransportError, dispatchNotSentError, executionRegistry, executionRunner,
+  makeExecution, nanoUsd, unresolved,
+} from 'gallivant/execution'
+import type { Capability, Dispatched, Execution, Machine, Outcome, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
 import type { Creating, IdempotentHandler } from 'gallivant/http'
 import { DisplayWindow, HEARTBEAT_MS, Journal, LogReader, Projection, check, pipeReplay, readRunResult, readRunResultJsonSync, replay, retentionCandidatesSync, serverSentEvent, split } from 'gallivant/journal'
@@ -161,6 +166,43 @@ const simulated = new Reader(directory, { host, staleMs: 10n ** 15n })
   told.push(end.length, (await frames.nextFrame({ timeoutMs: 1n }))?.id)
 }
 
+const capabilities: Capability = {
+  provider: 'p', transport: 'rest', location: 'remote', newDispatch: { available: true, reason: null },
+  authentication: { scheme: 'bearer', secretNames: ['KEY'] }, environments: { required: false, allowed: null },
+  models: 'refused', policies: { required: false, allowed: [] }, preparation: null, continuation: 'none',
+  observability: 'states', cancel: true, interrupt: false, cost: { reports: false, hardCap: false },
+}
+const transport: Transport = {
+  async submit(input, { signal, deadlineAt, limits, sending }) {
+    same<typeof signal, AbortSignal>(true)
+    same<typeof deadlineAt, number>(true)
+    if (limits.deadlineMs > 1e9) throw dispatchNotSentError('offline', input.idempotencyKey)
+    sending()
+    if (signal.aborted) throw new TransportError('rate', 'later', { retryAfterMs: 1000 })
+    return { providerJobId: 'job-1', turnId: 'turn-1' }
+  },
+  inspect: async (input) => new RawJson(`{"providerJobId":${JSON.stringify(input.providerJobId)}}`),
+  collect: () => null,
+  async cancel() { return '{"confirmed":true}' },
+}
+{
+  await using execution: Execution = makeExecution({
+    root: `${directory}/task`, taskId: 't', provider: 'p', account: 'a', capabilities, transport, budgetUsd: 8, health: 'external', secrets: new Set(['hunter2!']),
+  })
+  const done: Dispatched = await execution.submit({ operationId: 'op-1', prompt: 'x', reservationUsd: 0.5, workflow: { n: 2n ** 70n } }, { signal: AbortSignal.timeout(10_000) })
+  same<typeof done.acceptance, 'unknown' | 'accepted' | 'absent'>(true)
+  const pass: Pass = await execution.reconcile({ force: true })
+  const outcome: Outcome | null = await execution.outcome(done.runId)
+  same<typeof pass.state, ProviderState | null>(true)
+  same<Awaited<ReturnType<typeof unresolved>>, UnresolvedOperation[]>(true)
+  const machine: Machine = execution.machine('cancel', { reason: 'enough' })
+  const step: Step = await machine.start()
+  if (step.kind === 'call') told.push((await machine.reply(step.id, { confirmed: true })).kind)
+  const registry = executionRegistry()
+  registry.register(capabilities, { transport })
+  told.push(outcome?.costNanoUsd, nanoUsd('0.1') satisfies bigint, EXECUTION_LIMITS[0]?.name, PROVIDER_STATES.length)
+}
+
 try {
   claimSync(directory, { agent: 'a', harness: 'c', token: '' })
 } catch (error) {
@@ -239,6 +281,14 @@ export async function mistakes(): Promise<void> {
   await journal.append([{ id: 'e', provenance: 'local', reason: 'retained', data: 1 }])
   // @ts-expect-error an id is text
   replay(directory, { lastEventId: 7 })
+  // @ts-expect-error a transport can be asked what it has done
+  makeExecution({ root: directory, taskId: 't', provider: 'p', account: 'a', capabilities, transport: { submit: transport.submit } })
+  // @ts-expect-error no such kind
+  new TransportError('not_sent', 'x')
+  // @ts-expect-error whose records count has no default
+  await executionRunner(directory, { taskId: 't', provider: 'p', account: 'a', capabilities, transport })
+  // @ts-expect-error a step is fed by its number
+  await makeExecution({ root: directory, taskId: 't', provider: 'p', account: 'a', capabilities, transport }).machine('submit').reply('1', null)
   // @ts-expect-error a response is written to
   await pipeReplay(directory, {})
   // @ts-expect-error a fault does something

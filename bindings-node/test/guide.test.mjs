@@ -38,14 +38,15 @@ test('every_block_of_the_guide_runs_as_it_stands', async (t) => {
   const { root, run } = agentsFor(t)
   const said = []
   for (const block of blocksOf(GUIDE, 'js')) said.push(await run(block))
-  const [coordinator, fleet, changes, why, wrapper, sibling, wrapperless, hook, stringified, testing] = said
-  assert.equal(said.length, 10)
+  const [coordinator, fleet, changes, why, wrapper, sibling, wrapperless, hook, stringified, paid, testing] = said
+  assert.equal(said.length, 11)
   assert.equal(coordinator, 'never observed\n')
   assert.deepEqual([fleet, changes], ['', ''])
   assert.match(why, /^none, by HS-70\n {2}yes HS-70 +nothing stands there\n\n$/)
   assert.deepEqual([wrapper, sibling, wrapperless, hook], ['', '', 'sequence 1: landed\n', ''])
   const texts = JSON.parse(stringified)
   assert.deepEqual([texts.exit, texts.ownershipSequence, typeof texts.observedAtMs], ['exit 0', '1', 'string'])
+  assert.equal(paid, 'EXECUTION_DISPATCH_REFUSED dispatch-refused\n')
   assert.match(testing, /^HARNESS_STATE_IO 5\n\d\d+\n$/)
   const ended = new Reader(join(root, 'worker-1')).readSync()
   assert.deepEqual([ended.state, ended.exit], ['ended', 'exit 0'])

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import * as esm from '../lib/index.js'
 import * as esmHttp from '../lib/http.js'
+import * as esmExecution from '../lib/execution.js'
 import * as esmJournal from '../lib/journal.js'
 import * as esmTesting from '../lib/testing.js'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
@@ -28,7 +29,7 @@ function unionOf(types, name) {
 }
 
 test('esm_and_commonjs_have_the_same_names_and_the_same_classes', () => {
-  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmJournal, '../lib/journal.js'], [esmTesting, '../lib/testing.js']]) {
+  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmJournal, '../lib/journal.js'], [esmExecution, '../lib/execution.js'], [esmTesting, '../lib/testing.js']]) {
     const cjs = require(file)
     const { default: whole, 'module.exports': _, ...named } = namespace
     assert.equal(whole, cjs)
@@ -61,15 +62,17 @@ function typesOf() {
 test('the_types_name_what_is_there', () => {
   const types = typesOf()
   const journal = read('lib', 'journal.d.ts')
-  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmTesting, read('lib', 'testing.d.ts')]]) {
+  const execution = read('lib', 'execution.d.ts')
+  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmExecution, execution], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
   }
   const { Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer } = esm
   const { DisplayWindow, Journal, LogReader, Projection } = esmJournal
-  const classes = { Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer, DisplayWindow, Journal, LogReader, Projection }
+  const { Execution, ExecutionRegistry, Machine, RawJson, RegisteredCapability } = esmExecution
+  const classes = { Execution, ExecutionRegistry, Machine, RawJson, RegisteredCapability, Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer, DisplayWindow, Journal, LogReader, Projection }
   for (const [name, Class] of Object.entries(classes)) {
-    const text = name in esmJournal ? journal : types
+    const text = name in esmJournal ? journal : name in esmExecution ? execution : types
     const start = text.indexOf(`export class ${name} `)
     const body = text.slice(start, text.indexOf('\n}\n', start))
     const typed = [...body.matchAll(/^ {2}(?:readonly |private )?(\w+)[(:<]/gm)].map(([, member]) => member)
@@ -108,6 +111,29 @@ test('ex_jrn_10_the_words_of_a_journal_are_those_of_the_core', () => {
   const wordsOf = (name) => [...new RegExp(`^    ${name} \\{([^]*?)^    \\}`, 'm').exec(core)[1].matchAll(/= "([^"]+)"/g)].map(([, word]) => word)
   for (const name of ['Provenance', 'GapReason']) assert.deepEqual(unionOf(journal, name), wordsOf(name))
   assert.deepEqual([esmJournal.HEARTBEAT_MS, esmJournal.MAX_PENDING_BYTES], [20_000, 327_680])
+})
+
+test('ex_bnd_01_ex_bnd_02_words_and_names_are_those_of_the_core', () => {
+  const execution = read('lib', 'execution.d.ts')
+  const { limits, kinds, methods } = native.executionConstants()
+  assert.deepEqual(unionOf(execution, 'ProviderState'), esmExecution.PROVIDER_STATES)
+  assert.deepEqual(esmExecution.PROVIDER_STATES, [
+    'queued', 'provisioning', 'running', 'waiting-for-input', 'retrieving-results', 'succeeded', 'failed',
+    'cancellation-requested', 'cancelled', 'status-unknown',
+  ])
+  assert.deepEqual(unionOf(execution, 'TransportErrorKind'), kinds)
+  const membersOf = (name) => {
+    const [, body] = new RegExp(`^export interface ${name} \\{([^]*?)^\\}`, 'm').exec(execution)
+    return [...body.matchAll(/^ {2}(\w+)[?:]/gm)].map(([, member]) => member)
+  }
+  assert.deepEqual(membersOf('Limits'), limits.map(({ name }) => name))
+  assert.deepEqual(membersOf('Transport'), methods)
+  assert.deepEqual([esmExecution.EXECUTION_VERSION, esmExecution.EXECUTION_CURSOR_BYTES], [1, 4096])
+  for (const name of [
+    'makeExecution', 'EXECUTION_VERSION', 'PROVIDER_STATES', 'EXECUTION_LIMITS', 'EXECUTION_CURSOR_BYTES', 'executionRegistry',
+    'executionLive', 'executionRunner', 'assertExecutionDependency', 'dispatchNotSentError', 'collectionValidationError',
+    'unsubmittedInitialDispatch',
+  ]) assert.ok(name in esmExecution, name)
 })
 
 test('there_is_one_version', () => {

@@ -63,7 +63,7 @@ pub fn claim_wrapperless_async(
     parts: OptionParts,
     wait: &NativeWait,
 ) -> Promised<Option<ClaimParts>> {
-    let host = NativeHost { host: host.host.clone() };
+    let host = NativeHost { host: host.host.clone(), seams: host.seams.clone() };
     promise(wait, Patience::SlicesUntilClockIsRead, move || wrapperless(&host, claimant, &options(&parts)?))
 }
 

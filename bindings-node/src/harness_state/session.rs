@@ -77,7 +77,7 @@ impl NativeSession {
         set: OptionParts,
         wait: &NativeWait,
     ) -> Promised<NativeSession> {
-        let host = NativeHost { host: host.host.clone() };
+        let host = NativeHost { host: host.host.clone(), seams: host.seams.clone() };
         promise(wait, Patience::SlicesUntilClockIsRead, move || start(&host, parts, &set))
     }
 

@@ -10,6 +10,7 @@
 //!   found after a crash;
 //! - [`Simulation`] holds one of each, and [`simulated_host`] makes the host for it;
 //! - [`MemoryTransport`] is a provider in memory, whose replies are lost, late, foreign or malformed as a test says;
+//! - [`FaultPoints`] are the execution layer's points by a script;
 //! - [`TestHost`] is the real machine with a manual clock, fixed chance and faults on the real disk.
 //!
 //! # A crash test
@@ -60,6 +61,7 @@
 //! ```
 
 mod clock;
+mod fault_points;
 mod machine;
 mod memory_provider;
 mod memory_transport;
@@ -69,6 +71,7 @@ mod simulation;
 mod test_host;
 
 pub use clock::{ManualClock, SimulatedClock};
+pub use fault_points::{FaultAction, FaultPoints};
 pub use machine::RenamedMachine;
 pub use memory_provider::MemoryJob;
 pub use memory_transport::{MEMORY_CAPABILITY, MemoryTransport, Mishap};

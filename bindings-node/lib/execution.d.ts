@@ -1,0 +1,504 @@
+/// <reference lib="esnext.disposable" />
+/**
+ * The execution layer: paid work is recorded, never doubled, never lost and never mistaken. The rules are the sections EX of
+ * the project's `docs/spec/execution.md`, the bytes `docs/format/execution.md`.
+ *
+ * - An {@link Execution} is the boundary of one task. Its calls are the only ones that write the files in the task's root.
+ * - What reaches the provider is your {@link Transport}. Everything that has to be durable is so before a method of it is called.
+ * - The rest is as the page of `gallivant` has it: promises, `signal`, `GallivantError`. Times are milliseconds since 1970. An
+ *   integer that no `number` holds is a bigint.
+ * - A call that its signal has ended rejects with the signal's reason. Where the provider may own the work all the same, it
+ *   rejects with `EXECUTION_ACCEPTANCE_UNKNOWN`, whose `cause` is the reason.
+ */
+
+import type { CallOptions, ErrorCode, GallivantError, Host, Path, Signal } from './index.js'
+
+/** The version of the contract between a boundary and its host. */
+export const EXECUTION_VERSION: number
+/** The most bytes that a provider's cursor has as JSON. */
+export const EXECUTION_CURSOR_BYTES: number
+/** What is known of a run at its provider. No state says that work is ready for anything. */
+export type ProviderState =
+  | 'queued' | 'provisioning' | 'running' | 'waiting-for-input' | 'retrieving-results' | 'succeeded' | 'failed'
+  | 'cancellation-requested' | 'cancelled' | 'status-unknown'
+/** All of them, in their order. */
+export const PROVIDER_STATES: readonly ProviderState[]
+
+/** The limits of a boundary, in the unit of the name. What each is for is on the page `docs/guides/execution-limits.md`. */
+export interface Limits {
+  deadlineMs: number
+  progressMs: number
+  backoffMaxMs: number
+  concurrency: number
+  eventPageRecords: number
+  eventPageBytes: number
+  resultBytes: number
+  healthRefreshMs: number
+  lockWaitMs: number
+  killAfterMs: number
+}
+/** Every limit with its default and its range. */
+export const EXECUTION_LIMITS: readonly Readonly<{ name: keyof Limits, default: number, min: number, max: number }>[]
+
+/** A value that JSON has a text for; a bigint is an integer with all its digits. */
+export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [name: string]: Json | undefined }
+
+/** A JSON text that stands for its value: its numbers keep every digit, which a `number` does not. */
+export class RawJson {
+  constructor(text: string)
+  readonly text: string
+}
+
+/** An amount of US dollars: a number, the text of one, or a text of JSON. */
+export type Amount = number | string | RawJson
+
+/** The amount in dollars, as text, and in whole nano-dollars. */
+export interface Money { usd: string, nano: bigint }
+
+/** Reads an amount. What is finer than a nano-dollar is rounded `up`, or `down`. Throws `EXECUTION_INPUT` for what is none. */
+export function money(amount: Amount, round?: 'up' | 'down'): Money
+/** The same, as nano-dollars alone. */
+export function nanoUsd(amount: Amount, round?: 'up' | 'down'): bigint
+
+/** A provider's token of where its pages go on. It is kept and sent back as it came. */
+export type Cursor = string | number | bigint | boolean
+
+/** How a method of a transport fails. */
+export type TransportErrorKind =
+  | 'io' | 'auth' | 'rate' | 'protocol' | 'not-sent' | 'collection-validation' | 'deadline' | 'aborted'
+
+/** What a method rejects with to say how it has failed. Whatever else it throws or rejects with has failed with `io`. */
+export class TransportError extends Error {
+  constructor(kind: TransportErrorKind, message: string, options?: {
+    /** After how many milliseconds the provider wants to be asked again. */
+    retryAfterMs?: number | undefined
+    /** The transport's own code. */
+    code?: string | undefined
+    cause?: unknown
+  })
+  readonly kind: TransportErrorKind
+  readonly retryAfterMs?: number
+  readonly code?: string
+}
+
+/**
+ * For `submit` and `continue`: nothing was sent. Honest only before the first request to the provider, those that set
+ * something up included, and before the transport has saved anything of its own. The operation is then as if it had never
+ * been asked for.
+ */
+export function dispatchNotSentError(code: string, message: string): TransportError
+/** For `collect`: an artifact of a completed turn is faulty, and will be so each time. */
+export function collectionValidationError(reason: string, message: string): TransportError
+
+/** The platform's own AbortSignal, where its types are there. */
+export type AbortSignalOf = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : Signal
+
+/** What every method is given besides its input. */
+export interface TransportCall {
+  /** Fires at the deadline, at the caller's own signal, and when the boundary is closed. One second later the method is left alone. */
+  readonly signal: AbortSignalOf
+  /** When the call counts as failed, in milliseconds since 1970. */
+  readonly deadlineAt: number
+  /** The limits in force. */
+  readonly limits: Readonly<Limits>
+  /** The input as the text that it is: identities, cursors and numbers as they were saved. */
+  readonly inputJson: string
+  /** To be called just before the first request to the provider, or the first record of the transport's own. */
+  sending(): void
+}
+
+/** The reply of a method: a value, or its text as JSON. */
+export type Reply = RawJson | string | object | null
+
+/** Whose work it is. */
+export interface Scope { taskId: string, provider: string, account: string }
+
+/** What `submit` is given. Its reply is an acknowledgement: `providerJobId` and `turnId`, and if wanted `sessionId` and `cursor`. */
+export interface SubmitRequest extends Scope {
+  runId: string
+  operationId: string
+  /** The provider makes one job for it, however often it comes. */
+  idempotencyKey: string
+  kind: 'implementation' | 'intake'
+  prompt: string
+  inputHead: string | null
+  policy: string | null
+  model: string | null
+  environment: string | null
+  reservationUsd: number | null
+  hardCapUsd: number | null
+  preparation: Record<string, unknown> | null
+}
+/** What `continue` is given. */
+export interface ContinueRequest extends SubmitRequest {
+  sessionId: string
+  previous: { providerJobId: string, turnId: string }
+  response?: { signature: string, answer: unknown }
+}
+/** What `prepare` is given. Its reply has `boundary`, `authority` and `grant`. */
+export interface PrepareRequest extends Scope {
+  phase: 'draft' | 'clarify' | 'repair'
+  prompt: string
+  environment: unknown
+  allowanceUsd: number
+}
+/** A job, as it is asked about. */
+export interface JobRequest extends Scope { runId: string, providerJobId: string, sessionId: string | null, turnId: string }
+/** What `inspect` is given. Its reply is an observation: `providerJobId`, `turnId`, `state`, `observedAt`, `events` and so on. */
+export interface InspectRequest extends JobRequest { cursor: Cursor | null, startedAt: number }
+/** What `collect` is given. Its reply is the result, or null where there is none yet. */
+export interface CollectRequest extends Omit<JobRequest, 'provider' | 'account'> { inputHead: string | null, terminalState: string }
+/** What `cancel` is given. Its reply has `confirmed`, true only after the provider itself says so. */
+export interface CancelRequest extends JobRequest { idempotencyKey: string }
+/** What `lookup` is given. Its reply is an observation of the exact job, or null: not found, or not certain. */
+export interface LookupRequest extends Scope {
+  runId: string
+  operationId: string
+  idempotencyKey: string
+  inputHead: string | null
+  intentAt: number
+  action: 'submit' | 'continue'
+  sessionId?: string
+  cursor: Cursor | null
+}
+
+type Method<Request> = (input: Request, call: TransportCall) => Reply | PromiseLike<Reply>
+
+/**
+ * A remote adapter: your own code, which reaches the provider. A method is there or not; none is found out by calling. It
+ * starts no timer and no loop of its own and tries nothing twice: the boundary asks again when it is due.
+ */
+export interface Transport {
+  prepare?: Method<PrepareRequest>
+  submit: Method<SubmitRequest>
+  inspect: Method<InspectRequest>
+  continue?: Method<ContinueRequest>
+  collect: Method<CollectRequest>
+  cancel?: Method<CancelRequest>
+  lookup?: Method<LookupRequest>
+  /** What `continue` was given, whose reply was lost. Its reply is an acknowledgement, or null. */
+  recoverResponse?: Method<ContinueRequest>
+}
+
+/** What a provider can do (EX-CAP-02). */
+export interface Capability {
+  provider: string
+  transport: string
+  location: 'local' | 'remote'
+  newDispatch: { available: boolean, reason: string | null }
+  authentication: { scheme: string, secretNames: readonly string[] }
+  environments: { required: boolean, allowed: readonly string[] | null }
+  models: 'native' | 'required' | 'refused'
+  policies: { required: boolean, allowed: readonly string[] }
+  preparation: {
+    version: number, boundary: string, authority: string, environment: unknown, render?: boolean, configure?: boolean, minimumVersion?: string
+  } | null
+  continuation: 'native' | 'successor' | 'none'
+  observability: 'events' | 'states' | 'none'
+  cancel: boolean
+  interrupt: boolean
+  cost: { reports: boolean, hardCap: boolean }
+  qualification?: unknown
+}
+
+/** What comes with a record: a transport, or what the local runner brings. */
+export interface AdapterOptions {
+  transport?: Transport | undefined
+  runner?: { render?: boolean | undefined, configure?: boolean | undefined, minimumVersion?: string | undefined } | undefined
+  /** Values that are secret. A record that holds one is refused. */
+  secrets?: Iterable<string> | undefined
+}
+
+/** The one place where it stands what each provider can do, the shipped records included. It is made by `executionRegistry`. */
+export class ExecutionRegistry {
+  private constructor()
+  /** Adds a record. Throws `EXECUTION_CAPABILITY` for a name that is there, and for an available record without an adapter. */
+  register(record: Capability | RawJson, options?: AdapterOptions): RegisteredCapability
+  /** Gives an adapter to a record that has none, such as a shipped one. */
+  attach(provider: string, options: AdapterOptions): RegisteredCapability
+  /** The record of a provider, by its exact name. Throws `EXECUTION_CAPABILITY` with the reason `unavailable`. */
+  capabilitiesFor(provider: string): RegisteredCapability
+  /** All records as they stand now, copied. */
+  capabilities(): Capability[]
+  /** The transport that came with a provider's record, or null. */
+  transportOf(provider: string): Transport | null
+}
+/** A registry of its own with the shipped records, none of which has an adapter yet. */
+export function executionRegistry(): ExecutionRegistry
+
+/** A record in its registry. */
+export class RegisteredCapability {
+  private constructor()
+  /** The record as it stands now, copied. */
+  readonly record: Capability
+}
+
+/** What a boundary is made of (EX-BND-04). */
+export interface ExecutionOptions {
+  /** The directory that holds all files of the task. It is created with the first write. */
+  root: Path
+  taskId: string
+  provider: string
+  account: string
+  /** What the provider can do. A registered record is judged by `registry`, which is its own where none is given. */
+  capabilities: Capability | RegisteredCapability | RawJson
+  registry?: ExecutionRegistry | undefined
+  /** The remote adapter; or `runner`, for a local record. */
+  transport?: Transport | undefined
+  /** Process runs. Their calls have the port `process` and are answered in raw steps: {@link Execution.machine}. */
+  runner?: true | undefined
+  /** The task's budget. A remote dispatch needs one. */
+  budgetUsd?: number | RawJson | null | undefined
+  limits?: Partial<Limits> | null | undefined
+  /** Values that appear in no file but where the specification says so. */
+  secrets?: Iterable<string> | null | undefined
+  /** Who vouches for the account: a health record, or `external`: you do. Without anybody every dispatch is refused. */
+  health?: 'external' | object | null | undefined
+  /** When an intake turn must have ended, in milliseconds since 1970. */
+  intakeDeadlineAt?: number | null | undefined
+  /** The machine to work on. */
+  host?: Host | null | undefined
+}
+
+/** New work, or another turn (EX-LED-20). */
+export interface DispatchInput {
+  /** Yours, and new for each piece of work. The same once more gives what the first has come to. */
+  operationId: string
+  runId?: string | undefined
+  kind?: 'implementation' | 'intake' | undefined
+  prompt: string
+  inputHead?: string | null | undefined
+  policy?: string | null | undefined
+  model?: string | null | undefined
+  environment?: string | null | undefined
+  /** What the work may cost. It counts against the budget from now on. */
+  reservationUsd?: number | null | undefined
+  hardCapRequired?: boolean | undefined
+  hardCapUsd?: number | null | undefined
+  preparation?: Json | undefined
+  grant?: Json | undefined
+  native?: Json | undefined
+  workflow?: Json | undefined
+  successorOf?: string | null | undefined
+  spec?: Json | undefined
+  sessionId?: string | null | undefined
+  response?: { signature: string, answer: Json } | undefined
+  legacySessionId?: string | null | undefined
+}
+
+/** Members that results have besides, and that later versions may add. */
+interface More { [name: string]: unknown }
+
+/** What the ledger has of a run. An unknown cost is null, and never 0. */
+export interface RunMetadata extends More {
+  runId: string, state: ProviderState, providerJobId: string | null, turnId: string | null, costUsd: number | null, costNanoUsd?: bigint | null
+}
+/** What a dispatch gives. */
+export interface Dispatched extends More {
+  operationId: string, runId: string
+  acceptance: 'unknown' | 'accepted' | 'absent'
+  acknowledgement: ({ providerJobId: string, turnId: string, sessionId: string | null, cursor: Cursor | null } & More) | null
+  /** Whether nothing was sent, because the operation was known. */
+  reused: boolean
+  execution: RunMetadata | null
+}
+/** What a pass gives (EX-BND-12). */
+export interface Report extends More {
+  runId: string | null
+  acceptance: 'unknown' | 'accepted' | 'absent' | null
+  state: ProviderState | null
+  terminalState: string | null
+  /** The methods of the transport that were called, in order. */
+  called: string[]
+  /** What was saved as a reason to come again. */
+  error: { code: ErrorCode, reason: string | null, remedy: string } | null
+  nextAttemptAt: number | null
+  recovery: string | null
+}
+/** What is recorded of the current run (EX-BND-21). */
+export interface Projection extends More {
+  taskId: string
+  runId: string | null
+  acceptance: 'unknown' | 'accepted' | 'absent' | null
+  state: ProviderState | null
+  live: boolean
+  failures: number | null
+  nextAttemptAt: number | null
+  costUsd: number | null
+  costNanoUsd: bigint | null
+}
+/** What a stop has come to. */
+export interface Stopped { confirmed: boolean, terminal?: true, unsupported?: true }
+/** What a settled run has come to (EX-BND-16). */
+export interface Outcome extends More {
+  finished: true
+  ok: boolean
+  exit: unknown
+  cost: number | null
+  costNanoUsd: bigint | null
+  denials: unknown[]
+  resultRejected: boolean, quarantined: boolean, completionInferred: boolean, absent: boolean
+  providerState: ProviderState
+  completedAt: number | null
+}
+
+/**
+ * The boundary of one task, made by {@link makeExecution}. Calls of one task exclude each other by its lock, in one process or
+ * in several; a call that waits for it holds no worker of the pool. Every call may be made again after a crash at any point.
+ */
+export class Execution {
+  private constructor()
+  /** The limits in force. */
+  readonly limits: Readonly<Limits>
+
+  /**
+   * Dispatches new work. Once it has resolved, operation, acknowledgement and reservation are on disk.
+   * `EXECUTION_ACCEPTANCE_UNKNOWN` leaves the intent there, and nothing else of the task is dispatched until that is resolved:
+   * by a pass that looks it up, or by {@link adopt} or {@link settleAbsent}. It is never sent again by itself.
+   */
+  submit(input: DispatchInput, options?: CallOptions): Promise<Dispatched>
+  /** Dispatches another turn in the session of the current run. */
+  continue(input: DispatchInput, options?: CallOptions): Promise<Dispatched>
+  /** Asks for a receipt for an intake turn. The receipt is on disk then, the grant never is. */
+  prepare(input: { operationId: string, phase: 'draft' | 'clarify' | 'repair', prompt: string, environment?: Json, model?: string | null }, options?: CallOptions): Promise<{ receipt: Record<string, unknown>, environment: unknown } & More>
+  /** Looks for the lost reply of an answer; `input` is that of the `continue`. */
+  recoverResponse(operationId: string, input: DispatchInput | RawJson, options?: CallOptions): Promise<Dispatched>
+  /** One pass, due or not: for a coordinator that has just started. */
+  startup(options?: CallOptions): Promise<Report>
+  /** One pass over the current run, if it is due or forced. */
+  reconcile(input?: { force?: boolean | undefined } | null, options?: CallOptions): Promise<Report>
+  /** The collection step alone, for a run that has ended at its provider; else the projection. */
+  collect(runId: string, options?: CallOptions): Promise<Report | Projection>
+  /** Stops the current run, or the one that is named. The fence is on disk before anything is sent. */
+  cancel(input: { reason: string, runId?: string | undefined, controlId?: string | undefined }, options?: CallOptions): Promise<Stopped>
+  /** Queues a stop, also while somebody else has the task's lock. The next pass applies it. */
+  requestCancel(input: { reason: string, controlId: string, runId?: string | undefined }, options?: CallOptions): Promise<{ queued: true }>
+  /** As `cancel`, with the fence of a preparation. */
+  preparationStop(input: { reason: string, runId?: string | undefined, controlId?: string | undefined }, options?: CallOptions): Promise<Stopped>
+  /** As `cancel`, with the fence of a timeout. */
+  timeoutStop(input?: { runId?: string | undefined, controlId?: string | undefined } | null, options?: CallOptions): Promise<Stopped>
+  /** Records by what an operator has seen which job an operation became whose acceptance is unknown. Calls nobody. */
+  adopt(input: { operationId: string, acknowledgement: { providerJobId: string, turnId: string, sessionId?: string | null, cursor?: Cursor | null }, evidence: string }, options?: CallOptions): Promise<Dispatched>
+  /** Records that the provider proved never to have accepted an operation. Calls nobody. */
+  settleAbsent(input: { operationId: string, evidence: string }, options?: CallOptions): Promise<Dispatched>
+
+  /** What is recorded of the current run. Like all that follow it reads, takes no lock and calls nobody. */
+  inspect(options?: CallOptions): Promise<Projection>
+  /** What a run has come to, or null while it is not settled. */
+  outcome(runId: string, options?: CallOptions): Promise<Outcome | null>
+  /** How an intake turn stands, and what is next. */
+  preparationStatus(runId: string, options?: CallOptions): Promise<{ status: 'preparing' | 'retrieved' | 'blocked', nextAction: 'reconcile' | 'cancel' | null }>
+  /** Whether the output of an intake turn came in time. */
+  judgePreparation(runId: string, options?: CallOptions): Promise<'timely' | 'late' | 'pending'>
+  /** The job record of a run, or null. */
+  read(runId: string, options?: CallOptions): Promise<Record<string, unknown> | null>
+  /** The job record of the current local run, or null. */
+  current(options?: CallOptions): Promise<Record<string, unknown> | null>
+  /** Walks the journal of a run and says what is whole, what is a gap and what is corrupt. */
+  check(runId: string, options?: CallOptions): Promise<Record<string, unknown>>
+  /** What may be shown of a run's result, redacted, or null. */
+  resultView(runId: string, options?: CallOptions): Promise<unknown>
+  /** What the provider can do, copied. */
+  capabilities(): Capability
+  /** Where the files of a run are, or would be. */
+  dirOf(runId: string): string
+
+  /** A call in raw steps, by the name of a method above. Its input is that method's, as one object. */
+  machine(method: string, input?: object | RawJson | null): Machine
+  /**
+   * Drops the boundary: calls that run reject with `GALLIVANT_INPUT`, reason `closed`, their methods' signals fire, and what is
+   * on disk is as after a crash. Resolves when the locks are released.
+   */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** What a step has come to: a call that the host is to carry out, the outcome, or the error. */
+export type Step =
+  | {
+    readonly kind: 'call', readonly id: number, readonly port: 'transport' | 'process', readonly method: string,
+    readonly input: Record<string, unknown>, readonly inputJson: string, readonly deadlineAt: number,
+    /** Fires when the call is over: at `deadline` and `abort`, when the machine is dropped, and when its boundary is closed. */
+    readonly signal: AbortSignalOf,
+  }
+  | { readonly kind: 'done', readonly value: unknown, readonly json: string }
+  | { readonly kind: 'failed', readonly error: GallivantError }
+
+/**
+ * A running call in raw steps, for a host with its own ways of reaching a provider, and for tests. Everything that has to be
+ * durable before a call is so when its step is there. What is fed for a call that is not outstanding rejects with
+ * `EXECUTION_INPUT`, reason `reply`, and changes nothing. A machine that is left in the middle keeps the task's lock: drop it.
+ */
+export class Machine {
+  private constructor()
+  readonly method: string
+  /** The id of the outstanding call, or null. */
+  readonly outstandingId: number | null
+  /** Begins, and waits for the task's lock if need be. The signal ends that wait. */
+  start(options?: { signal?: Signal | null | undefined }): Promise<Step>
+  /** The call's method returned this: a value, or JSON text. At `deadlineAt` or later it counts as `deadline`. */
+  reply(id: number, value: Reply): Promise<Step>
+  /** The call's method failed. */
+  fail(id: number, error: unknown): Promise<Step>
+  /** The call has not ended at its deadline. */
+  deadline(id: number): Promise<Step>
+  /** The caller has given the call up. */
+  abort(id: number, reason?: unknown): Promise<Step>
+  /** The transport is about to send: from now on it cannot prove that nothing was sent. */
+  sending(id: number): Promise<void>
+  /** The caller has given the whole up: no receipt is issued any more. */
+  giveUp(): void
+  /** Drops it, which equals a crash where it stands. Resolves when its locks are released. */
+  drop(): Promise<void>
+}
+
+/** Makes the boundary of a task. Creates no file and calls nobody. Throws `EXECUTION_INPUT` and `EXECUTION_DEPENDENCY`. */
+export function makeExecution(options: ExecutionOptions): Execution
+/**
+ * The boundary of a root as its own files have it: its saved provider, account and transport kind, with record and transport
+ * from the registry. What the options say of these counts only for a root in which nothing is saved.
+ */
+export function executionRunner(
+  root: Path, options: Omit<ExecutionOptions, 'root' | 'registry' | 'capabilities'> & {
+    registry: ExecutionRegistry, capabilities: Capability | RawJson, signal?: Signal | null | undefined
+  },
+): Promise<Execution>
+
+/** An operation of which it is not known whether the provider owns it. */
+export interface UnresolvedOperation extends Scope {
+  operationId: string
+  runId: string
+  /** By which the provider knows it. */
+  idempotencyKey: string
+  intentAt: number
+  remedy: string
+}
+/** Lists those of a root. Reads one file, takes no lock. */
+export function unresolved(root: Path, options?: CallOptions & { host?: Host | null | undefined }): Promise<UnresolvedOperation[]>
+
+/** Refuses with `EXECUTION_DEPENDENCY` a runtime of another contract version, or without the shared intake service. */
+export function assertExecutionDependency(runtime: { contractVersion?: number | undefined, intake?: unknown }): void
+/** Whether a run is live, by its ledger metadata or by a raw job record. */
+export function executionLive(value: object | RawJson): boolean
+/** Whether an entry's start was never submitted, by its marker and the task's ledger, which may be null. */
+export function unsubmittedInitialDispatch(entry: object | RawJson, ledger: object | RawJson | null): boolean
+/** Whether a health record, or its absence, authorises a dispatch at this time. */
+export function healthAuthorize(record: object | RawJson | null, now: number | RawJson): boolean
+/** Whether a value may be a provider's cursor, and how many bytes it has. */
+export function checkCursor(cursor: Json | RawJson): { valid: boolean, bytes: number }
+/** What a gap is called that comes with this next cursor. */
+export function gapId(cursor: Json | RawJson): string
+/** The key of an operation at its provider. */
+export function idempotencyKey(operation: Scope & { runId: string, operationId: string }): string
+/** The key of a run's stop. */
+export function cancellationKey(run: Scope & { runId: string }): string
+/** The run of an operation for which no run is named. */
+export function runId(operation: Scope & { operationId: string }): string
+/** The key by which an event is in a journal once. */
+export function replayKey(event: { provider: string, providerJobId?: string | null, turnId?: string | null, eventId: string }): string
+/** How long to wait after this many failures in a row, in milliseconds; `jitter` is from 0 to 1. */
+export function backoff(after: { failures: number, jitter: number, retryAfterMs?: number | undefined, limits?: Partial<Limits> | undefined }): number
+/** What an intake turn reserves. Throws `EXECUTION_ALLOWANCE` where nothing is left. */
+export function intakeReservation(of: { budgetUsd: Amount, remaining: Amount }): Money
+/** The CRC-32C of a text's UTF-8, as eight digits: what each line of a journal ends in. */
+export function crc32c(text: string): string

@@ -1,0 +1,129 @@
+'use strict'
+/**
+ * The host driver: carries out what a machine asks of a transport, and ends each method at its deadline or at the caller's
+ * signal (EX-TRA-02 to EX-TRA-05, EX-TRA-29, EX-TRA-34).
+ */
+
+const args = require('./arguments.js')
+const { TransportError } = require('./execution_errors.js')
+const { replyOf } = require('./execution_json.js')
+const { native } = require('./native.js')
+
+/** A method whose signal has fired is waited for so long, in milliseconds, and then left alone (EX-TRA-05). */
+const GRACE_MS = 1000
+
+const METHODS = Object.freeze(native.executionConstants().methods)
+
+/** The methods that a transport has. They are declared by being there, and not found by calling. */
+function methodsOf(transport) {
+  args.object('transport', transport)
+  return METHODS.filter((method) => typeof transport[method] === 'function')
+}
+
+/** Drives a machine to its end, and gives the value of its outcome. */
+async function drive({ machine, transport, host, limits, signal }) {
+  const giveUp = () => machine.giveUp()
+  let step = null
+  try {
+    step = await machine.start({ signal })
+    signal?.addEventListener('abort', giveUp, { once: true })
+    while (step.kind === 'call') step = await carriedOut(step, { machine, transport, host, limits, signal })
+  } catch (error) {
+    // A machine that is left in the middle would keep the task's lock.
+    if (step?.kind === 'call') await machine.drop()
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', giveUp)
+  }
+  if (step.kind === 'failed') throw surfaced(step.error, signal)
+  return step.value
+}
+
+/**
+ * A call that its signal has ended rejects with the signal's reason. But where the provider may own the work, that is what
+ * the caller has to hear: the reason is its cause then.
+ */
+function surfaced(error, signal) {
+  if (!signal?.aborted || error.reason !== 'aborted') return error
+  if (error.code !== 'EXECUTION_ACCEPTANCE_UNKNOWN') return signal.reason
+  error.cause = signal.reason
+  return error
+}
+
+async function carriedOut(call, { machine, transport, host, limits, signal }) {
+  const { id, method } = call
+  if (call.port !== 'transport' || transport === null) {
+    return machine.fail(id, new TransportError('io', 'a driver of a transport has no process host'))
+  }
+  if (signal?.aborted) return machine.abort(id, signal.reason)
+  const controller = new AbortController()
+  const state = { isSending: false }
+  const common = Object.freeze({
+    signal: controller.signal,
+    deadlineAt: call.deadlineAt,
+    limits,
+    inputJson: call.inputJson,
+    sending() { state.isSending = true },
+  })
+  const running = run(transport, method, call.input, common)
+  const end = await first(running, call, host, signal)
+  if (end.how === 'dropped') {
+    controller.abort(end.reason)
+    throw end.reason
+  }
+  if (end.how !== 'ended') {
+    controller.abort(end.reason)
+    await within(GRACE_MS, running)
+  }
+  if (state.isSending) await machine.sending(id)
+  switch (end.how) {
+    case 'deadline': return machine.deadline(id)
+    case 'aborted': return machine.abort(id, end.reason)
+    default: return 'text' in end ? machine.reply(id, end.text) : machine.fail(id, end.thrown)
+  }
+}
+
+/** Runs a method to its end. Whatever it throws, at once or later, and a reply that has no text, is its failure. */
+async function run(transport, method, input, common) {
+  try {
+    return { how: 'ended', text: replyOf(await transport[method](input, common)) }
+  } catch (thrown) {
+    return { how: 'ended', thrown }
+  }
+}
+
+/** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */
+async function first(running, call, host, signal) {
+  const ends = []
+  const leave = []
+  const on = (signal, how) => {
+    ends.push(new Promise((resolve) => {
+      const heard = () => resolve({ how, reason: signal.reason })
+      if (signal.aborted) return heard()
+      signal.addEventListener('abort', heard, { once: true })
+      leave.push(() => signal.removeEventListener('abort', heard))
+    }))
+  }
+  on(call.signal, 'dropped')
+  if (signal !== undefined) on(signal, 'aborted')
+  ends.push(new Promise((resolve) => {
+    const reason = new DOMException('the deadline of the call has passed', 'TimeoutError')
+    const leftMs = Math.max(call.deadlineAt - Number(host.wallMs()), 0)
+    const timer = setTimeout(() => resolve({ how: 'deadline', reason }), leftMs)
+    leave.push(() => clearTimeout(timer))
+  }))
+  try {
+    return await Promise.race([running, ...ends])
+  } finally {
+    for (const left of leave) left()
+  }
+}
+
+async function within(ms, running) {
+  let timer
+  const over = new Promise((resolve) => { timer = setTimeout(resolve, ms) })
+  await Promise.race([running, over])
+  clearTimeout(timer)
+}
+
+module.exports = { METHODS, drive, methodsOf }

@@ -1,0 +1,65 @@
+'use strict'
+/** The constants and pure functions of the execution layer (EX-BND-01, EX-SEA-15): all of them are the core's. */
+
+const args = require('./arguments.js')
+const { RawJson, jsonOf } = require('./execution_json.js')
+const { valueOf } = require('./json.js')
+const { callSync, native } = require('./native.js')
+
+const constants = native.executionConstants()
+const EXECUTION_VERSION = constants.version
+const EXECUTION_CURSOR_BYTES = constants.cursorBytes
+const PROVIDER_STATES = Object.freeze(constants.states)
+const EXECUTION_LIMITS = Object.freeze(constants.limits.map((limit) => Object.freeze(limit)))
+
+/** Calls a function of the core. Members that are undefined are left out. */
+function call(name, members) {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined)
+  const text = `{${given.map(([key, value]) => `${JSON.stringify(key)}:${jsonOf(key, value)}`).join(',')}}`
+  return valueOf(callSync(() => native.executionFunction(name, text)))
+}
+
+/** An amount as the text of a number. */
+function amountOf(name, amount) {
+  if (amount instanceof RawJson) return amount.text
+  return typeof amount === 'string' ? args.text(name, amount) : String(amount)
+}
+
+function money(amount, round = 'up') {
+  const { nano, usd } = call('money', { amount: amountOf('amount', amount), round })
+  return { usd, nano: BigInt(nano) }
+}
+
+function nanoUsd(amount, round) { return money(amount, round).nano }
+
+function intakeReservation({ budgetUsd, remaining }) {
+  const [budget, left] = [new RawJson(amountOf('budgetUsd', budgetUsd)), new RawJson(amountOf('remaining', remaining))]
+  const text = callSync(() => native.executionFunction('intakeReservation', `{"budgetUsd":${budget.text},"remaining":${left.text}}`))
+  return money(text)
+}
+
+function assertExecutionDependency(runtime) {
+  const { contractVersion, intake } = args.object('runtime', runtime)
+  const version = Number.isSafeInteger(contractVersion) ? contractVersion : undefined
+  callSync(() => native.assertDependency(version, intake !== undefined && intake !== null && intake !== false))
+}
+
+const checkCursor = (cursor) => call('checkCursor', { cursor })
+const gapId = (cursor) => call('gapId', { cursor })
+const idempotencyKey = ({ taskId, provider, account, runId, operationId }) => (
+  call('idempotencyKey', { taskId, provider, account, runId, operationId })
+)
+const cancellationKey = ({ taskId, provider, account, runId }) => call('cancellationKey', { taskId, provider, account, runId })
+const runId = ({ taskId, provider, account, operationId }) => call('runId', { taskId, provider, account, operationId })
+const replayKey = ({ provider, providerJobId, turnId, eventId }) => call('replayKey', { provider, providerJobId, turnId, eventId })
+const backoff = ({ failures, jitter, retryAfterMs, limits }) => call('backoff', { failures, jitter, retryAfterMs, limits })
+const crc32c = (text) => call('crc32c', { text })
+const executionLive = (value) => call('executionLive', { value })
+const unsubmittedInitialDispatch = (entry, ledger) => call('unsubmittedInitialDispatch', { entry, ledger })
+const healthAuthorize = (record, now) => call('healthAuthorize', { record, now })
+
+module.exports = {
+  EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
+  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
+  replayKey, runId, unsubmittedInitialDispatch,
+}

@@ -1,0 +1,63 @@
+'use strict'
+/** JSON of the execution layer: values, and texts that are handed on as they are. */
+
+const args = require('./arguments.js')
+const { inspectable } = require('./inspect.js')
+const { put, textOf, valueOf } = require('./json.js')
+
+/** A JSON text that stands for its value, so that its numbers keep their digits. The core judges it. */
+class RawJson {
+  #text
+
+  constructor(text) {
+    if (typeof text !== 'string') throw args.wrong('text', 'not a string')
+    this.#text = escaped(text)
+  }
+
+  get text() { return this.#text }
+
+  static { inspectable(this.prototype, 'RawJson', () => ({})) }
+}
+
+/** Half a character reaches the core as the escape that JSON has for it, and not as another character. */
+function escaped(text) {
+  if (text.isWellFormed()) return text
+  return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`)
+}
+
+/** The JSON text of a value or of a `RawJson`. */
+function jsonOf(name, value) {
+  if (value instanceof RawJson) return value.text
+  const text = textOf(value)
+  if (text === undefined) throw args.wrong(name, 'not a JSON value')
+  return text
+}
+
+/**
+ * The text of what a method has replied: a string is JSON text already. A value that JSON has no text for, above all the
+ * `undefined` of a forgotten `return`, becomes one that is refused: null would say that nothing was found.
+ */
+function replyOf(value) {
+  if (typeof value === 'string') return escaped(value)
+  if (value instanceof RawJson) return value.text
+  return textOf(value) ?? 'undefined'
+}
+
+/** Secrets as JSON. What is no string is the core's to refuse, by its position. */
+function textsOf(secrets) {
+  if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function') {
+    throw args.wrong('options.secrets', 'not a list of secrets')
+  }
+  return JSON.stringify(Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null)))
+}
+
+/** The value of an outcome, with its amounts of money in whole nano-dollars beside them. */
+function outcomeOf({ done, amounts }) {
+  const value = valueOf(done)
+  for (const { within, name, nanos } of amounts) {
+    put(within === null ? value : value[within], `${name.replace(/Usd$/, '')}NanoUsd`, nanos)
+  }
+  return value
+}
+
+module.exports = { RawJson, jsonOf, outcomeOf, replyOf, textsOf }

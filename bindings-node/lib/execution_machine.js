@@ -1,0 +1,135 @@
+'use strict'
+/**
+ * A running call of a boundary in raw steps. Each step is a task of libuv's pool, in the order in which the steps were begun;
+ * the first one waits for the task's lock in short tries, which hold no worker between them.
+ */
+
+const args = require('./arguments.js')
+const { Queue, perform, refuseAborted } = require('./calls.js')
+const { failureOf } = require('./execution_errors.js')
+const { outcomeOf, replyOf } = require('./execution_json.js')
+const { GallivantError } = require('./index.js')
+const { inspectable } = require('./inspect.js')
+const { valueOf } = require('./json.js')
+const { callSync } = require('./native.js')
+
+/** Under this a machine is told, by its boundary alone, that it ends. */
+const END = Symbol('end')
+
+class Machine {
+  /** It goes with its boundary, which has to stay while it is stepped: this keeps it. */
+  #boundary
+  #call
+  #method
+  #open
+  #queue = new Queue()
+  /** Of the outstanding call: its id, and what tells its method to end. */
+  #outstanding = null
+  #starting = null
+
+  /** `open` are the machines of the boundary that run. */
+  constructor(boundary, method, input, open) {
+    this.#boundary = boundary
+    this.#method = method
+    this.#call = callSync(() => boundary.call(method, input))
+    this.#open = open
+  }
+
+  get method() { return this.#method }
+
+  get outstandingId() { return this.#outstanding?.id ?? null }
+
+  async start(options) {
+    const { signal } = args.callOptions(options)
+    refuseAborted(signal)
+    const wait = callSync(() => this.#boundary.beginWait())
+    // Ends the wait for the lock: the caller's signal, the end of the boundary, or `drop`.
+    const starting = this.#starting = new AbortController()
+    const onAbort = () => starting.abort(signal.reason)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    this.#open.add(this)
+    try {
+      return this.#told(await this.#perform((wait) => this.#call.startAsync(wait), wait, starting.signal))
+    } catch (error) {
+      this.#open.delete(this)
+      throw error
+    } finally {
+      this.#starting = null
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  async reply(id, value) {
+    const [call, text] = [idOf(id), replyOf(value)]
+    return this.#feed((wait) => this.#call.replyAsync(call, text, wait))
+  }
+
+  async fail(id, error) {
+    const [call, told] = [idOf(id), failureOf(error)]
+    return this.#feed((wait) => this.#call.failAsync(call, told, wait))
+  }
+
+  async deadline(id) {
+    const call = idOf(id)
+    this.#fire(call, new DOMException('the deadline of the call has passed', 'TimeoutError'))
+    return this.#feed((wait) => this.#call.deadlineAsync(call, wait))
+  }
+
+  async abort(id, reason) {
+    const call = idOf(id)
+    this.#fire(call, reason)
+    return this.#feed((wait) => this.#call.abortAsync(call, wait))
+  }
+
+  async sending(id) {
+    const call = idOf(id)
+    await this.#perform((wait) => this.#call.sendingAsync(call, wait))
+  }
+
+  giveUp() { this.#call.giveUp() }
+
+  async drop() {
+    this[END](new DOMException('the machine was dropped', 'AbortError'))
+    await this.#perform((wait) => this.#call.dropAsync(wait))
+  }
+
+  /** Tells whoever works for this machine to end, and ends its wait for the lock. Its boundary drops it, or `drop` does. */
+  [END](reason) {
+    this.#starting?.abort(reason)
+    this.#outstanding?.controller.abort(reason)
+    this.#outstanding = null
+    this.#open.delete(this)
+  }
+
+  #fire(id, reason) {
+    if (this.#outstanding?.id === id) this.#outstanding.controller.abort(reason)
+  }
+
+  async #feed(start) { return this.#told(await this.#perform(start)) }
+
+  #perform(start, wait = callSync(() => this.#boundary.beginWait()), signal = undefined) {
+    return perform({ wait, signal, queue: this.#queue, start })
+  }
+
+  #told(step) {
+    this.#outstanding = null
+    if (step.call === null) {
+      this.#open.delete(this)
+      if (step.failed !== null) return { kind: 'failed', error: new GallivantError(step.failed) }
+      return { kind: 'done', value: outcomeOf(step), json: step.done }
+    }
+    const { id, port, method, input, deadlineAt } = step.call
+    const controller = new AbortController()
+    this.#outstanding = { id, controller }
+    return { kind: 'call', id, port, method, input: valueOf(input), inputJson: input, deadlineAt, signal: controller.signal }
+  }
+
+  static { inspectable(this.prototype, 'Machine', ({ method, outstandingId }) => ({ method, outstandingId })) }
+}
+
+function idOf(id) {
+  if (!Number.isSafeInteger(id) || id < 0) throw args.wrong('id', 'not the id of a call')
+  return id
+}
+
+module.exports = { END, Machine }

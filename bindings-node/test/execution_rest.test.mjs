@@ -1,0 +1,158 @@
+/** The example's transport over REST, against a provider in a process of its own: lost replies, cursors, stops, quiet. */
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { makeExecution, unresolved } from '../lib/execution.js'
+import { PACKAGE, PROJECT, directoryFor } from '../test-support/seat.mjs'
+
+const WORK = { operationId: 'op-1', prompt: 'mend the build', reservationUsd: 2 }
+const told = ({ code, reason }) => [code, reason]
+const caught = (promise) => promise.then(() => assert.fail('it has succeeded'), (error) => error)
+
+/** The example imports the package by its name, which is found from this folder. */
+async function example() {
+  const text = readFileSync(join(PROJECT, 'examples', 'node-coordinator', 'transport.mjs'), 'utf8')
+  const found = new URL('../lib/execution.js', import.meta.url).href
+  assert.ok(text.includes("'gallivant/execution'"))
+  return import(`data:text/javascript,${encodeURIComponent(text.replace("'gallivant/execution'", JSON.stringify(found)))}`)
+}
+const { CAPABILITIES, hostedAgents } = await example()
+
+/** A provider on a state file; `stop` kills it, and `start` begins it anew. */
+async function providerFor(t, file) {
+  const provider = { address: null, child: null }
+  provider.start = async () => {
+    provider.child = spawn(process.execPath, [join(PROJECT, 'tests', 'hosted-agents', 'server.mjs'), file], { stdio: ['pipe', 'pipe', 'inherit'], cwd: PACKAGE })
+    const { value } = await createInterface({ input: provider.child.stdout })[Symbol.asyncIterator]().next()
+    provider.address = /^ready (\S+)$/.exec(value)[1]
+  }
+  provider.stop = async () => {
+    provider.child.kill('SIGKILL')
+    await once(provider.child, 'exit')
+  }
+  provider.control = async (path, body) => {
+    const sent = body && { method: 'POST', body: JSON.stringify(body) }
+    const response = await fetch(new URL(`/control${path}`, provider.address), { ...sent, headers: { connection: 'close' } })
+    assert.equal(response.status, 200)
+    return response.json()
+  }
+  t.after(() => provider.child.kill('SIGKILL'))
+  await provider.start()
+  return provider
+}
+
+function boundaryOf(t, root, provider, more = {}) {
+  const execution = makeExecution({
+    root, taskId: 'task', provider: 'hosted-agents', account: 'me', budgetUsd: 20, health: 'external', capabilities: CAPABILITIES,
+    transport: hostedAgents({ address: provider.address, key: 'k-1' }), secrets: ['k-1-secret-value'], ...more,
+  })
+  t.after(() => execution.close())
+  return execution
+}
+
+async function both(t) {
+  const directory = directoryFor(t)
+  const [root, provider] = [join(directory, 'task'), await providerFor(t, join(directory, 'provider.json'))]
+  return { root, provider, execution: boundaryOf(t, root, provider) }
+}
+
+test('ex_led_34_a_lost_submit_reply_is_recovered_by_look_up_and_never_by_a_second_submit', async (t) => {
+  const { root, provider, execution } = await both(t)
+  await provider.control('/fail', { route: 'create', how: 'lose-reply' })
+  assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'io'])
+  // Asked again it sends nothing, and nothing else of the task is sent either.
+  assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'unresolved'])
+  assert.equal((await caught(execution.submit({ ...WORK, operationId: 'op-2' }))).code, 'EXECUTION_UNRESOLVED')
+  assert.equal((await unresolved(root)).length, 1)
+  assert.deepEqual(await provider.control(''), { requests: { create: 1 }, jobs: 1, turns: 1, cancellations: 0, connections: 0 })
+  // Both sides may crash in between.
+  await execution.close()
+  await provider.stop()
+  await provider.start()
+  const next = boundaryOf(t, root, provider)
+  const report = await next.startup()
+  assert.deepEqual([report.acceptance, report.error, report.called], ['accepted', null, ['lookup']])
+  assert.deepEqual(await unresolved(root), [])
+  const again = await next.submit(WORK)
+  assert.deepEqual([again.reused, again.acknowledgement.providerJobId], [true, 'job-1'])
+  const { requests, jobs, turns } = await provider.control('')
+  assert.deepEqual({ requests, jobs, turns }, { requests: { find: 1 }, jobs: 1, turns: 1 })
+})
+
+test('ex_tra_23_a_look_up_that_finds_nothing_frees_nothing', async (t) => {
+  const { root, provider, execution } = await both(t)
+  await provider.control('/fail', { route: 'create', how: 500 })
+  assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'io'])
+  assert.equal((await execution.startup()).acceptance, 'unknown')
+  assert.equal((await unresolved(root)).length, 1)
+  assert.equal((await provider.control('')).requests.create, 1)
+})
+
+test('ex_tra_28_without_an_address_nothing_was_sent', async (t) => {
+  const root = directoryFor(t)
+  const execution = boundaryOf(t, root, { address: null })
+  assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_DISPATCH_REFUSED', 'dispatch-refused'])
+  assert.deepEqual(await unresolved(root), [])
+})
+
+test('ex_bnd_11_turns_are_followed_by_cursor_collected_and_continued', async (t) => {
+  const { root, provider, execution } = await both(t)
+  const { runId } = await execution.submit(WORK)
+  const [job, turn] = ['job-1', 'turn-1']
+  for (const text of ['one', 'two', 'three']) await provider.control('/turn', { job, turn, state: 'running', event: { type: 'message', data: { text } } })
+  await execution.reconcile({ force: true })
+  assert.equal((await execution.inspect()).execution.cursor, 2)
+  await provider.control('/fail', { route: 'look', how: 429, retryAfter: 120 })
+  const refused = await execution.reconcile({ force: true })
+  assert.deepEqual(told(refused.error), ['EXECUTION_IO', 'rate'])
+  assert.ok(refused.nextAttemptAt >= Date.now() + 60_000)
+  await execution.reconcile({ force: true })
+  await provider.control('/turn', { job, turn, state: 'succeeded', costUsd: 0.5 })
+  assert.equal((await execution.startup()).state, 'retrieving-results')
+  await provider.control('/turn', { job, turn, output: 'it is mended' })
+  assert.equal((await execution.startup()).error, null)
+  const { ok, cost, costNanoUsd } = await execution.outcome(runId)
+  assert.deepEqual([ok, cost, costNanoUsd], [true, 0.5, 500_000_000n])
+  assert.equal((await execution.check(runId)).records, 3)
+  assert.ok(readFileSync(join(root, runId, 'events.jsonl'), 'utf8').includes('three'))
+  const next = await execution.continue({ ...WORK, operationId: 'op-2', prompt: 'and the tests' })
+  assert.deepEqual([next.acknowledgement.providerJobId, next.acknowledgement.turnId], ['job-1', 'turn-2'])
+  assert.equal((await provider.control('')).jobs, 1)
+})
+
+test('ex_can_09_a_lost_reply_to_a_stop_is_sent_again_with_its_key', async (t) => {
+  const { provider, execution } = await both(t)
+  await execution.submit(WORK)
+  await provider.control('/fail', { route: 'cancel', how: 'lose-reply' })
+  assert.deepEqual(await execution.cancel({ reason: 'enough' }), { confirmed: false })
+  const report = await execution.startup()
+  assert.deepEqual([report.state, report.error], ['cancelled', null])
+  const { cancellations, requests } = await provider.control('')
+  assert.deepEqual([cancellations, requests.cancel <= 2], [1, true])
+})
+
+test('ex_tra_05_a_provider_that_hangs_ends_at_the_deadline', async (t) => {
+  const { root, provider } = await both(t)
+  const execution = boundaryOf(t, root, provider, { limits: { deadlineMs: 300 } })
+  await provider.control('/fail', { route: 'create', how: 'hang' })
+  const began = performance.now()
+  assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
+  assert.ok(performance.now() - began < 3000)
+  assert.equal((await execution.startup()).acceptance, 'accepted')
+})
+
+test('ex_tra_07_nothing_stays_open_and_nothing_is_asked_by_itself', async (t) => {
+  const { provider, execution } = await both(t)
+  await execution.submit(WORK)
+  for (let at = 0; at < 3; at += 1) await execution.reconcile({ force: true })
+  const before = await provider.control('')
+  assert.deepEqual([before.requests, before.connections], [{ create: 1, look: 3 }, 0])
+  await pause(250)
+  assert.deepEqual(await provider.control(''), before)
+})
