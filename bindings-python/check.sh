@@ -26,6 +26,7 @@ MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$wo
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/adapter.py"
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/claims.py"
 MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/journal.py"
+MYPYPATH=$here/python mypy --config-file "$here/pyproject.toml" --cache-dir "$work/mypy" "$root/tests/adapters/python/drive.py"
 
 step 'middleware and replays: under uvicorn with Starlette'
 python3 -m venv "$work/served"

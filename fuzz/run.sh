@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 seconds=${1:-60}
 targets=("${@:2}")
 if [ ${#targets[@]} -eq 0 ]; then
-    targets=(record extension floor journal keys reading redaction json claude codex opencode gemini)
+    targets=(record extension floor journal keys reading redaction json replies claude codex opencode gemini)
 fi
 if ! cargo +nightly --version >/dev/null 2>&1 || ! cargo fuzz --version >/dev/null 2>&1; then
     echo 'fuzz: skipped, a nightly Rust and cargo-fuzz are needed'

@@ -3,8 +3,8 @@
  *
  * CONVENTIONS
  *
- * Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`, `journal`) or
- * a type that needs none, then the type, then the verb.
+ * Names. Everything begins with `gallivant_` or `GALLIVANT_`, then the domain (`harness_state`, `idempotency`, `journal`,
+ * `execution`) or a type that needs none, then the type, then the verb.
  *
  * Order. A function takes its receiver, then its inputs, then its outputs, then `error`, which is last.
  *
@@ -32,21 +32,23 @@
  * append members; the size tells the library which ones the program knows.
  *
  * Ownership. A function whose output is `type **` makes a handle that the caller owns and frees with the one function
- * that the type's comment names. Handles may be freed in any order: what one needs of another stays alive. A handle
+ * that the type's comment names. Handles may be freed in any order: what one needs of another stays alive. Freeing an
+ * execution boundary ends its machines, whose handles still stand and are freed like all others. A handle
  * that is lent, as part of another, is a pointer to const and lives as long as that one. Memory comes from the library
  * and goes back to it, never through `free`.
  *
  * Threads. Each handle's comment says by how many threads it may be used at once. A handle for one thread at a time may
  * change threads between calls; a call that finds it in use answers `GALLIVANT_HANDLE_BUSY` and has done nothing.
- * Freeing a handle while a call uses it is a bug of the caller. The library has no threads of its own.
+ * Freeing a handle while a call uses it is a bug of the caller. The library has no threads of its own, but for those on
+ * which `gallivant_execution_drive` runs the methods of a transport that does not keep its deadlines.
  *
- * Callbacks run on the calling thread, inside the call. They return normally: no `longjmp`, no C++ exception, no thread
+ * Callbacks run on the calling thread, inside the call, but for those methods. They return normally: no `longjmp`, no C++ exception, no thread
  * cancellation may pass through the library.
  *
  * Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
  * session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
- * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays,
- * which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a
+ * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays
+ * and machines, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a
  * process that had several threads may only call `exec` and the like, as always.
  *
  * The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
@@ -3004,6 +3006,519 @@ int32_t gallivant_idempotency_unknown_claim_settle_absent(const gallivant_idempo
 
 // Frees the claim, which leaves it unknown. NULL is allowed.
 void gallivant_idempotency_unknown_claim_free(gallivant_idempotency_unknown_claim *claim);
+
+/* --------------------------------------------------------------------------
+ * The execution layer: paid work is recorded, never doubled, never lost and never mistaken. The words.
+ *
+ * A task has a root, and a *boundary* whose calls are the only ones that write its files. A call of it is a *machine*, which
+ * hands out what the provider's *transport* is to do and is fed what came of it: by the program itself, step by step, or by
+ * `gallivant_execution_drive` over a table of callbacks. Inputs and outcomes are JSON texts, in which numbers keep their
+ * digits. The rules are in docs/spec/execution.md, the files are described in docs/format/execution.md.
+ */
+
+// The version of the contract between a boundary and its host. (`GALLIVANT_EXECUTION_VERSION` is a status.)
+#define GALLIVANT_EXECUTION_CONTRACT_VERSION 1
+
+// The most bytes that a provider's page cursor has as JSON text.
+#define GALLIVANT_EXECUTION_CURSOR_BYTES 4096
+
+// The machine waits for the end of a call.
+#define GALLIVANT_STEP_CALL 1
+
+// The call of the boundary has returned.
+#define GALLIVANT_STEP_DONE 2
+
+// The call of the boundary has failed.
+#define GALLIVANT_STEP_FAILED 3
+
+// A method of the transport.
+#define GALLIVANT_PORT_TRANSPORT 1
+
+// A method of the process host.
+#define GALLIVANT_PORT_PROCESS 2
+
+// The provider was not reached, or anything else.
+#define GALLIVANT_FAILURE_IO 1
+
+// The provider does not accept who asks.
+#define GALLIVANT_FAILURE_AUTH 2
+
+// The provider asks for patience.
+#define GALLIVANT_FAILURE_RATE 3
+
+// The provider's answer breaks its own contract.
+#define GALLIVANT_FAILURE_PROTOCOL 4
+
+// Nothing was sent, which is proved. Believed of `submit` and `continue` only, and only where nothing was being sent.
+#define GALLIVANT_FAILURE_NOT_SENT 5
+
+// A downloaded artifact of a completed turn is faulty, and will be so each time. Believed of `collect` only.
+#define GALLIVANT_FAILURE_COLLECTION_VALIDATION 6
+
+// The deadline of the call passed.
+#define GALLIVANT_FAILURE_DEADLINE 7
+
+// The caller's own signal ended the call.
+#define GALLIVANT_FAILURE_ABORTED 8
+
+// The next nano-dollar above: reported costs and reservations.
+#define GALLIVANT_ROUND_UP 1
+
+// The next nano-dollar below: budgets, caps, shares and what remains.
+#define GALLIVANT_ROUND_DOWN 2
+
+// Accepted, and not begun.
+#define GALLIVANT_PROVIDER_STATE_QUEUED 1
+
+// What it runs in is being made.
+#define GALLIVANT_PROVIDER_STATE_PROVISIONING 2
+
+// It works.
+#define GALLIVANT_PROVIDER_STATE_RUNNING 3
+
+// It waits for an answer.
+#define GALLIVANT_PROVIDER_STATE_WAITING_FOR_INPUT 4
+
+// It has ended at the provider, and its result is still to be collected.
+#define GALLIVANT_PROVIDER_STATE_RETRIEVING_RESULTS 5
+
+// It has ended, and its root turn has succeeded.
+#define GALLIVANT_PROVIDER_STATE_SUCCEEDED 6
+
+// It has ended, and its root turn has failed.
+#define GALLIVANT_PROVIDER_STATE_FAILED 7
+
+// A stop was asked for and is not confirmed.
+#define GALLIVANT_PROVIDER_STATE_CANCELLATION_REQUESTED 8
+
+// It was stopped, which is confirmed.
+#define GALLIVANT_PROVIDER_STATE_CANCELLED 9
+
+// Nothing is known.
+#define GALLIVANT_PROVIDER_STATE_STATUS_UNKNOWN 10
+
+// The word for a GALLIVANT_STEP constant, such as `done`; `invalid` for any other number.
+const char *gallivant_step_name(int32_t step);
+
+// The word for a GALLIVANT_PORT constant, such as `transport`; `invalid` for any other number.
+const char *gallivant_port_name(int32_t port);
+
+// The word for a GALLIVANT_FAILURE constant, such as `not-sent`; `invalid` for any other number.
+const char *gallivant_failure_name(int32_t kind);
+
+// The constant for a word; 0 for any other. Case matters.
+int32_t gallivant_failure_from_name(const char *name, size_t name_length);
+
+// The word for a GALLIVANT_ROUND constant, such as `up`; `invalid` for any other number.
+const char *gallivant_round_name(int32_t round);
+
+// The word for a GALLIVANT_PROVIDER_STATE constant, such as `running`, as it stands in files and replies; `invalid` for any
+// other number. The constants count from 1 in the specification's order.
+const char *gallivant_provider_state_name(int32_t state);
+
+// The constant for a word; 0 for any other. Case matters.
+int32_t gallivant_provider_state_from_name(const char *name, size_t name_length);
+
+/* --------------------------------------------------------------------------
+ * Abort tokens: how a caller ends its own waits, from another thread.
+ */
+
+// Ends the waits of the calls that it was given to: for the task's lock, and for a method of the transport. It fires once and
+// for good.
+//
+// Threads: any number at once. Free it with `gallivant_execution_abort_token_free`.
+typedef struct gallivant_execution_abort_token gallivant_execution_abort_token;
+
+// Makes a token that has not fired.
+int32_t gallivant_execution_abort_token_new(gallivant_execution_abort_token **token,
+                                            gallivant_error **error);
+
+// Fires. May be called at any time and more than once. Does nothing where `token` is NULL.
+void gallivant_execution_abort_token_abort(const gallivant_execution_abort_token *token);
+
+// 1 where it has fired, else 0; 0 where `token` is NULL.
+int32_t gallivant_execution_abort_token_is_aborted(const gallivant_execution_abort_token *token);
+
+// Frees the token. NULL is allowed. Calls that have it go on, and nothing ends their waits any more.
+void gallivant_execution_abort_token_free(gallivant_execution_abort_token *token);
+
+/* --------------------------------------------------------------------------
+ * How a method of a transport fails.
+ */
+
+// What a method has failed with. The message is redacted before it is saved, logged or returned.
+typedef struct gallivant_execution_failure {
+    // Set by `GALLIVANT_EXECUTION_FAILURE_INIT`.
+    size_t struct_size;
+    // One of the GALLIVANT_FAILURE constants; 0 counts as `GALLIVANT_FAILURE_IO`.
+    int32_t kind;
+    // The transport's words; no string for none.
+    gallivant_str message;
+    // The transport's own code, or the reason of a faulty artifact; no string or an empty one for none.
+    gallivant_str code;
+    // After how many milliseconds the provider wants to be asked again.
+    gallivant_optional_u64 retry_after_ms;
+} gallivant_execution_failure;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_EXECUTION_FAILURE_INIT \
+    { sizeof(gallivant_execution_failure), 0, { NULL, 0 }, { NULL, 0 }, { 0, 0 } }
+
+// Makes the failure of a submit or a continue that was refused before anything was sent. That is honest only before the
+// transport has saved anything of its own for the operation and before its first request to the provider, set-up requests
+// included. The strings stay the caller's and are read when the failure is fed.
+int32_t gallivant_execution_dispatch_not_sent_error(const char *code,
+                                                    size_t code_length,
+                                                    const char *message,
+                                                    size_t message_length,
+                                                    gallivant_execution_failure *failure,
+                                                    gallivant_error **error);
+
+// Makes the failure of a collect whose downloaded artifact is faulty and will be so each time; `reason` says how. The strings
+// stay the caller's and are read when the failure is fed.
+int32_t gallivant_execution_collection_validation_error(const char *reason,
+                                                        size_t reason_length,
+                                                        const char *message,
+                                                        size_t message_length,
+                                                        gallivant_execution_failure *failure,
+                                                        gallivant_error **error);
+
+/* --------------------------------------------------------------------------
+ * A running call of the boundary, step by step.
+ *
+ * The program starts the machine, carries out the call that it hands out, and feeds what came of it, until it is done. All that
+ * has to be durable before a call is on disk before it is handed out. Freeing a machine, at any step, equals a crash there.
+ */
+
+// A call of a boundary.
+//
+// Threads: one at a time, `GALLIVANT_HANDLE_BUSY` otherwise; only `gallivant_execution_machine_is_cancelled` may be called by any
+// thread at any time. Free it with `gallivant_execution_machine_free`.
+typedef struct gallivant_execution_machine gallivant_execution_machine;
+
+// What a step of a machine has come to. Its strings and its error are valid until the next step of the machine is taken or the
+// machine is freed.
+typedef struct gallivant_execution_step {
+    // Set by `GALLIVANT_EXECUTION_STEP_INIT`.
+    size_t struct_size;
+    // One of the GALLIVANT_STEP constants.
+    int32_t kind;
+    // Of a call, whom it is for: one of the GALLIVANT_PORT constants.
+    int32_t port;
+    // Of a call, by which its end is fed back; unique within the process.
+    uint64_t id;
+    // Of a call, when it counts as failed, in ms since 1970 on the host's clock.
+    uint64_t deadline_at_ms;
+    // Of a call, which method, as in `recoverResponse`.
+    gallivant_str method;
+    // Of a call, the method's input, a JSON object.
+    gallivant_str input_json;
+    // Of `GALLIVANT_STEP_DONE`, what the call of the boundary gives, as JSON text.
+    gallivant_str outcome_json;
+    // Of `GALLIVANT_STEP_FAILED`, the error of the call of the boundary; else NULL. It is lent.
+    const gallivant_error *failure;
+} gallivant_execution_step;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_EXECUTION_STEP_INIT \
+    { sizeof(gallivant_execution_step), 0, 0, 0, 0, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, NULL }
+
+// Begins. The wait for the task's lock is here and nowhere else.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `reply` where it has begun. That the call of the boundary has failed is a step
+// and no error.
+int32_t gallivant_execution_machine_start(gallivant_execution_machine *machine,
+                                          gallivant_execution_step *step,
+                                          gallivant_error **error);
+
+// The method of the call with this id has returned this JSON text, whose digits are kept. A reply that comes at the deadline
+// or later is dropped unread, and the call counts as failed.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `reply` where no such call is outstanding; nothing has changed then, and the
+// outstanding call, if there is one, stays outstanding. So too in a forked child, with reason `forked`, and once the boundary was
+// freed.
+int32_t gallivant_execution_machine_reply(gallivant_execution_machine *machine,
+                                          uint64_t id,
+                                          const char *reply_json,
+                                          size_t reply_json_length,
+                                          gallivant_execution_step *step,
+                                          gallivant_error **error);
+
+// The method of the call with this id has failed.
+//
+// Errors: as `gallivant_execution_machine_reply`.
+int32_t gallivant_execution_machine_fail(gallivant_execution_machine *machine,
+                                         uint64_t id,
+                                         const gallivant_execution_failure *failure,
+                                         gallivant_execution_step *step,
+                                         gallivant_error **error);
+
+// The call with this id has not ended at its deadline. Give its method 1,000 ms to end before this is fed, and leave it alone
+// then.
+//
+// Errors: as `gallivant_execution_machine_reply`.
+int32_t gallivant_execution_machine_deadline(gallivant_execution_machine *machine,
+                                             uint64_t id,
+                                             gallivant_execution_step *step,
+                                             gallivant_error **error);
+
+// The caller has given the call with this id up; otherwise as `gallivant_execution_machine_deadline`.
+//
+// Errors: as `gallivant_execution_machine_reply`.
+int32_t gallivant_execution_machine_abort(gallivant_execution_machine *machine,
+                                          uint64_t id,
+                                          gallivant_execution_step *step,
+                                          gallivant_error **error);
+
+// The transport is about to send, or to save something of its own, for the call with this id: from now on
+// `GALLIVANT_FAILURE_NOT_SENT` is not believed of it. The step that was lent last stays valid.
+//
+// Errors: as `gallivant_execution_machine_reply`.
+int32_t gallivant_execution_machine_sending(gallivant_execution_machine *machine,
+                                            uint64_t id,
+                                            gallivant_error **error);
+
+// 1 where the method of the call that was handed out last should end: its deadline or abort was fed, or the boundary was freed.
+// Else 0, and where `machine` is NULL.
+int32_t gallivant_execution_machine_is_cancelled(const gallivant_execution_machine *machine);
+
+// Frees the machine. NULL is allowed. Where it is not done this equals a crash at the step where it stands: its locks are
+// released and nothing is written.
+void gallivant_execution_machine_free(gallivant_execution_machine *machine);
+
+/* --------------------------------------------------------------------------
+ * The boundary of one task: the object whose calls are the only ones that write its files.
+ */
+
+// The boundary of one task, owned by one task, one provider and one account.
+//
+// Two boundaries of one root, in one process or in several, exclude each other by the task's lock: their calls give the same
+// results as calls that are made one after another.
+//
+// Threads: any number at once. Free it with `gallivant_execution_boundary_free`, which ends its machines.
+typedef struct gallivant_execution_boundary gallivant_execution_boundary;
+
+// A point at which a test may fail the library, such as `intent-saved` or `persist:execution.json`: 0 goes on, anything else
+// makes the write report an I/O error. A pause is an answer that takes its time, a crash is one that does not return. It is
+// called by whichever thread makes a call of the boundary. `point` is valid during the call.
+typedef int32_t (*gallivant_execution_point)(void *user_data, gallivant_str point);
+
+// What a boundary takes from its host program besides its options; all of it is for tests.
+typedef struct gallivant_execution_ports {
+    // Set by `GALLIVANT_EXECUTION_PORTS_INIT`.
+    size_t struct_size;
+    // The number from 0 to 1 that stands for chance in every delay, read when the boundary is opened; NULL for the host's
+    // chance.
+    const double *jitter;
+    // Called at each point; NULL for nobody.
+    gallivant_execution_point at_point;
+    // Handed to `at_point`; may be NULL. It has to live as long as the boundary and its machines.
+    void *user_data;
+} gallivant_execution_ports;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_EXECUTION_PORTS_INIT { sizeof(gallivant_execution_ports), NULL, NULL, NULL }
+
+// Makes the boundary of the task whose files are in the directory `root`. Creates no file and calls nobody. `ports` and `host`
+// may be NULL.
+//
+// The options are a JSON object: `taskId`, `provider`, `account`, `capabilities`; `transport`, as `{"methods": [names]}`, or
+// `runner`, as `true`; and if wanted `budgetUsd`, `limits`, `secrets`, `health` (a record, or `"external"`) and
+// `intakeDeadlineAt`.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` that names the member, with reasons `shape`, `limits` and `secret`;
+// `GALLIVANT_EXECUTION_CAPABILITY` for an adapter that lacks what the record promises; `GALLIVANT_EXECUTION_VERSION` for the
+// health record of another package.
+int32_t gallivant_execution_boundary_open(const char *root,
+                                          size_t root_length,
+                                          const char *options_json,
+                                          size_t options_json_length,
+                                          const gallivant_execution_ports *ports,
+                                          const gallivant_host *host,
+                                          gallivant_execution_boundary **boundary,
+                                          gallivant_error **error);
+
+// Calls a method by its name, and gives the machine of that call, which has still to be started or driven. `submit`,
+// `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`, `collect`, `cancel`, `requestCancel`, `preparationStop`,
+// `timeoutStop`, `adopt` and `settleAbsent` do nothing before that. Those of `gallivant_execution_boundary_read` have read when
+// this returns, and their machine is done in its first step.
+//
+// `input_json` is a JSON object, and NULL is an empty one. `token` ends the wait for the task's lock and may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for a name that is none and for an argument of the wrong shape, and those of a method that
+// reads.
+int32_t gallivant_execution_boundary_call(const gallivant_execution_boundary *boundary,
+                                          const char *method,
+                                          size_t method_length,
+                                          const char *input_json,
+                                          size_t input_json_length,
+                                          const gallivant_execution_abort_token *token,
+                                          gallivant_execution_machine **machine,
+                                          gallivant_error **error);
+
+// Calls a method that only reads, and gives its answer as JSON text: `inspect`, `outcome`, `preparationStatus`,
+// `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check` and `resultView`, whose input is `{"runId": …}` where
+// they take one. It takes no lock, writes nothing and calls nobody.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for any other name, and with reason `reply` for a method that has to be started; those of
+// the method.
+int32_t gallivant_execution_boundary_read(const gallivant_execution_boundary *boundary,
+                                          const char *method,
+                                          size_t method_length,
+                                          const char *input_json,
+                                          size_t input_json_length,
+                                          gallivant_text **answer,
+                                          gallivant_error **error);
+
+// Frees the boundary. NULL is allowed. Its machines end as by a crash, wherever they stand: their locks are released, nothing is
+// written, and their further steps are refused. Waits for a step that another thread is taking.
+void gallivant_execution_boundary_free(gallivant_execution_boundary *boundary);
+
+/* --------------------------------------------------------------------------
+ * A transport as a table of callbacks: the program's own code, which reaches the provider.
+ */
+
+// One call of a method, lent to it until it returns.
+//
+// Threads: any number at once.
+typedef struct gallivant_execution_call gallivant_execution_call;
+
+// A method. It says how it has ended by `gallivant_execution_call_reply` or `gallivant_execution_call_fail`, once, and returns
+// soon after `gallivant_execution_call_is_cancelled` has become 1; what it says then is not read. Where it says nothing it has
+// failed with `GALLIVANT_FAILURE_IO`. It starts no timer and no loop of its own, makes one try, and leaves retries to the
+// boundary.
+typedef void (*gallivant_execution_method)(void *user_data, const gallivant_execution_call *call);
+
+// The methods of a transport. The options of the boundary list those that it has; where such a one is NULL here its calls fail.
+//
+// Each method runs on a thread beside the driver's, one at a time, and is left alone where it has not returned 1,000 ms after
+// its deadline or the caller's abort. `user_data` has to live until every method has returned, that one too.
+typedef struct gallivant_execution_transport {
+    // Set by `GALLIVANT_EXECUTION_TRANSPORT_INIT`.
+    size_t struct_size;
+    // Handed to every method; may be NULL.
+    void *user_data;
+    // Not 0 where every method returns by itself at its deadline. It then runs on the thread that drives, and there is no other
+    // thread.
+    int32_t keeps_deadlines;
+    // A boundary and a grant for intake, without a paid submit.
+    gallivant_execution_method prepare;
+    // A new job.
+    gallivant_execution_method submit;
+    // What a job does.
+    gallivant_execution_method inspect;
+    // Another turn of a session: `continue`, which C has for itself.
+    gallivant_execution_method continue_run;
+    // A job's result.
+    gallivant_execution_method collect;
+    // The end of a job.
+    gallivant_execution_method cancel;
+    // The job of a saved intent, if it is there.
+    gallivant_execution_method lookup;
+    // The acknowledgement of an answer whose reply was lost.
+    gallivant_execution_method recover_response;
+} gallivant_execution_transport;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_EXECUTION_TRANSPORT_INIT \
+    { sizeof(gallivant_execution_transport), NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+
+// Which method it is, as in `recoverResponse`. Valid until the method returns; no string where `request` is NULL.
+gallivant_str gallivant_execution_call_method(const gallivant_execution_call *request);
+
+// The input, a JSON object with exactly the members of the contract, byte for byte. Valid until the method returns; no string
+// where `request` is NULL.
+gallivant_str gallivant_execution_call_input(const gallivant_execution_call *request);
+
+// The limits in force, a JSON object. Valid until the method returns; no string where `request` is NULL.
+gallivant_str gallivant_execution_call_limits(const gallivant_execution_call *request);
+
+// When the call counts as failed, in ms since 1970 on the boundary's clock; 0 where `request` is NULL.
+uint64_t gallivant_execution_call_deadline_at_ms(const gallivant_execution_call *request);
+
+// To be called just before the first request to the provider, or the first record of the transport's own: from now on
+// `GALLIVANT_FAILURE_NOT_SENT` is not believed of this call. Does nothing where `request` is NULL.
+void gallivant_execution_call_sending(const gallivant_execution_call *request);
+
+// 1 where the method should end: the deadline has come, the caller has given the call up, or the boundary was freed. Else 0,
+// and where `request` is NULL.
+int32_t gallivant_execution_call_is_cancelled(const gallivant_execution_call *request);
+
+// The method has succeeded, with this JSON text: an object, or `null` where the method may answer so. Its digits are kept.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `reply` where the method has said how it has ended; the first counts.
+int32_t gallivant_execution_call_reply(const gallivant_execution_call *request,
+                                       const char *reply_json,
+                                       size_t reply_json_length,
+                                       gallivant_error **error);
+
+// The method has failed.
+//
+// Errors: as `gallivant_execution_call_reply`.
+int32_t gallivant_execution_call_fail(const gallivant_execution_call *request,
+                                      const gallivant_execution_failure *failure,
+                                      gallivant_error **error);
+
+/* --------------------------------------------------------------------------
+ * A machine to its end, over a table of callbacks.
+ */
+
+// Drives a machine that has not begun to its end, and gives what the call of the boundary gives, as JSON text. The machine is
+// done then. `token` ends the call that is outstanding and may be NULL; the wait for the task's lock has the token with which
+// the machine was made, which may be the same.
+//
+// A method that has not ended 1,000 ms after its deadline, or after the abort, is left alone. Freeing the boundary meanwhile, on
+// another thread, ends the call as a crash does.
+//
+// Errors: those of the boundary's call. `GALLIVANT_EXECUTION_INPUT` with reason `reply` where the machine has begun, and where the
+// boundary was freed.
+int32_t gallivant_execution_drive(gallivant_execution_machine *machine,
+                                  const gallivant_execution_transport *transport,
+                                  const gallivant_execution_abort_token *token,
+                                  gallivant_text **outcome_json,
+                                  gallivant_error **error);
+
+/* --------------------------------------------------------------------------
+ * What needs no boundary: the pure functions, the limits, what is unresolved, and amounts as integers.
+ */
+
+// Calls a pure function by its name, with a JSON object of arguments, and gives its value as JSON text: `checkCursor`, `gapId`,
+// `idempotencyKey`, `cancellationKey`, `runId`, `replayKey`, `backoff`, `intakeReservation`, `money`, `crc32c`, `sanitize`,
+// `executionLive`, `unsubmittedInitialDispatch`, `healthAuthorize`.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` that names the argument, or the function where there is none of this name, and those of the
+// function.
+int32_t gallivant_execution_function(const char *name,
+                                     size_t name_length,
+                                     const char *args_json,
+                                     size_t args_json_length,
+                                     gallivant_text **value_json,
+                                     gallivant_error **error);
+
+// Every limit of a boundary, in order, as a JSON array of `{"name", "default", "min", "max"}`.
+int32_t gallivant_execution_limits(gallivant_text **limits_json, gallivant_error **error);
+
+// Every operation of a task's root whose acceptance is unknown, as a JSON array of `{"taskId", "provider", "account",
+// "operationId", "runId", "idempotencyKey", "intentAt", "remedy"}`. Reads one file and takes no lock. A root without a ledger has
+// none. `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_VERSION`; `GALLIVANT_EXECUTION_PROTOCOL` with reason `ledger`; `GALLIVANT_EXECUTION_IO`.
+int32_t gallivant_execution_unresolved(const char *root,
+                                       size_t root_length,
+                                       const gallivant_host *host,
+                                       gallivant_text **operations_json,
+                                       gallivant_error **error);
+
+// The nano-dollars of an amount of US dollars, which is the text of a JSON number as it stands in inputs, outcomes and files;
+// `round` is what becomes of a rest, one of the GALLIVANT_ROUND constants. No floating-point number is on the way.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `number` for a text that is no JSON number, and for less than 0 or more than
+// 9,000,000,000.
+int32_t gallivant_execution_nanos(const char *amount,
+                                  size_t amount_length,
+                                  int32_t round,
+                                  int64_t *nanos,
+                                  gallivant_error **error);
 
 /* --------------------------------------------------------------------------
  * Testing: a host with a manual clock, fixed chance, and a disk that fails where a test says.

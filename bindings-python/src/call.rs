@@ -161,6 +161,12 @@ pub(crate) fn is_set() -> bool {
     CANCELS.with_borrow(|cancels| cancels.iter().any(|cancel| cancel.is_set()))
 }
 
+/// Whether a `Cancel` under which this thread runs was set; None where it runs under none.
+#[pyfunction]
+pub(crate) fn cancel_state() -> Option<bool> {
+    CANCELS.with_borrow(|cancels| (!cancels.is_empty()).then(|| cancels.iter().any(|cancel| cancel.is_set())))
+}
+
 /// Ends a wait that sleeps on a descriptor.
 #[derive(Clone, Debug)]
 pub(crate) enum Bell {

@@ -3,12 +3,13 @@
 //! Nothing is decided here. What the package offers publicly is in `python/gallivant/`, which re-exports these
 //! classes. In reading order: [`call`] (leaving and entering the interpreter), [`error`], [`argument`] (what
 //! Python hands over), [`host`], [`value`] (what all result objects have in common), [`waiting`] (what all that waits has),
-//! [`harness_state`], [`idempotency`] and [`journal`] (one file for each of the core's), [`redaction`], [`testing`],
+//! [`harness_state`], [`idempotency`], [`journal`] and [`execution`] (one file for each of the core's), [`redaction`], [`testing`],
 //! [`tables`] (what the tests compare).
 
 mod argument;
 mod call;
 mod error;
+mod execution;
 mod harness_state;
 mod host;
 mod idempotency;
@@ -27,7 +28,12 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 mod _native {
     #[pymodule_export]
-    use crate::call::Cancel;
+    use crate::call::{Cancel, cancel_state};
+    #[pymodule_export]
+    use crate::execution::{
+        AbortToken, Boundary, Call, Done, ExecutionRegistry, Machine, UnresolvedOperation,
+        assert_execution_dependency, execution_constants, execution_function, unresolved,
+    };
     #[pymodule_export]
     use crate::harness_state::{
         Change, Claim, CurrentOwnership, Explanation, Extension, Fleet, FleetEntry, FleetView, Heartbeat,

@@ -1,34 +1,57 @@
 //! A machine that a test controls. `gallivant/testing.py` is the public side.
 
+use std::sync::Arc;
+
 use gallivant_core::Host;
+use gallivant_core::execution::Faults;
 use gallivant_core::testing;
 use pyo3::prelude::*;
 
 use crate::argument::{Given, all_taken, taken, text_of};
 use crate::call;
+use crate::execution::Points;
 
 /// The machine itself with a test's hand on clock, chance and disk. Pass it as `host=` to whatever is tested.
 ///
 /// `wall_ms` is where the wall clock stands, in ms since 1970, or None for the machine's own clock. `random` are
 /// the 64-bit values to give in turn, and then counting up from the last; empty for the machine's own chance.
 /// `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data. `machine` and
-/// `boot` are other names of the machine and of its boot.
+/// `boot` are other names of the machine and of its boot. `jitter` is what stands for chance in the delays of the execution
+/// layer's retries, from 0 to 1; `points` is a function that it asks at each of its points.
 #[pyclass(frozen, subclass, module = "gallivant.testing")]
 #[derive(Debug)]
 pub(crate) struct TestHost {
     host: testing::TestHost,
+    jitter: Option<f64>,
+    points: Option<Py<PyAny>>,
+}
+
+/// What only the execution layer takes of a test's machine.
+#[derive(Debug, Default)]
+pub(crate) struct Seams {
+    pub(crate) jitter: Option<f64>,
+    pub(crate) faults: Option<Arc<dyn Faults>>,
 }
 
 impl TestHost {
     pub(crate) fn host(&self) -> Host {
         self.host.host().clone()
     }
+
+    pub(crate) fn seams(&self, py: Python<'_>) -> Seams {
+        let points = self.points.as_ref().map(|points| Points(points.clone_ref(py)));
+        Seams { jitter: self.jitter, faults: points.map(|points| Arc::new(points) as _) }
+    }
 }
 
 #[pymethods]
 impl TestHost {
     #[new]
-    #[pyo3(signature = (*, wall_ms=None, random=Vec::new(), faults_json=None, machine=None, boot=None))]
+    #[pyo3(signature = (
+        *, wall_ms=None, random=Vec::new(), faults_json=None, machine=None, boot=None, jitter=None,
+        points: "collections.abc.Callable[[str], str] | None"=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords of a constructor")]
     fn new(
         py: Python<'_>,
         wall_ms: Option<Given<u64>>,
@@ -36,6 +59,8 @@ impl TestHost {
         faults_json: Option<Given<String>>,
         machine: Option<Given<String>>,
         boot: Option<Given<String>>,
+        jitter: Option<Given<f64>>,
+        points: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let made = || {
             testing::TestHost::new(testing::TestHostOptions {
@@ -46,7 +71,8 @@ impl TestHost {
                 boot: text_of(boot.as_ref()),
             })
         };
-        call::fallible(py, made).map(|host| TestHost { host })
+        let host = call::fallible(py, made)?;
+        Ok(TestHost { host, jitter: taken(jitter), points })
     }
 
     /// Puts the wall clock there, in ms since 1970, as an operator or a time server does. The clocks by which a record

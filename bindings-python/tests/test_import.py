@@ -52,6 +52,16 @@ class Cost(unittest.TestCase):
         used = loaded_by("import sys, gallivant; gallivant.journal.Replay.open('.', heartbeats=False).next(0)")
         self.assertEqual(used & EXPENSIVE, set())
 
+    def test_the_execution_layer_is_loaded_on_demand(self):
+        used = loaded_by("import gallivant; gallivant.aio; gallivant.journal; gallivant.idempotency; gallivant.testing")
+        self.assertEqual({name for name in used if "execution" in name}, set())
+        used = loaded_by("import gallivant; gallivant.execution.make_execution")
+        self.assertIn("gallivant.execution", used)
+        self.assertNotIn("asyncio", used)
+        self.assertIn("gallivant._aio_execution", loaded_by("import gallivant; gallivant.aio.AsyncExecution"))
+        # Also by `from gallivant.aio import *`, which asks for every name.
+        self.assertIn("gallivant._aio_execution", loaded_by("from gallivant.aio import *"))
+
     def test_asyncio_is_loaded_on_demand(self):
         self.assertIn("asyncio", loaded_by("import gallivant; gallivant.aio"))
         self.assertIn("gallivant.aio", loaded_by("from gallivant import aio"))
@@ -62,7 +72,7 @@ class Surface(unittest.TestCase):
         for name in gallivant.__all__:
             self.assertIsNotNone(getattr(gallivant, name))
             self.assertIn(name, dir(gallivant))
-        for name in ("aio", "asgi", "errors", "hook", "idempotency", "journal", "testing", "words"):
+        for name in ("aio", "asgi", "errors", "execution", "hook", "idempotency", "journal", "testing", "words"):
             self.assertEqual(getattr(gallivant, name).__name__, f"gallivant.{name}")
         with self.assertRaises(AttributeError):
             gallivant.nothing

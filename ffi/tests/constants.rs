@@ -6,6 +6,8 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 
 use gallivant as c;
+use gallivant_core::execution::contract::ErrorKind;
+use gallivant_core::execution::{EXECUTION_CURSOR_BYTES, EXECUTION_VERSION, PROVIDER_STATES, Port};
 use gallivant_core::harness_state::{
     Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
 };
@@ -133,6 +135,32 @@ fn every_word_of_a_journal_has_its_constant() {
     check("PLACED", &words, c::gallivant_placed_name);
     check("ROW", &["line", "gap"], c::gallivant_row_name);
     check("FRAME", &["line", "gap", "heartbeat"], c::gallivant_frame_name);
+}
+
+#[test]
+fn every_word_of_the_execution_layer_has_its_constant() {
+    check("STEP", &["call", "done", "failed"], c::gallivant_step_name);
+    check("PORT", &[Port::Transport, Port::Process].map(Port::word), c::gallivant_port_name);
+    let words: Vec<_> = ErrorKind::ALL.iter().map(|value| value.word()).collect();
+    check("FAILURE", &words, c::gallivant_failure_name);
+    check("ROUND", &["up", "down"], c::gallivant_round_name);
+}
+
+#[test]
+fn ex_bnd_02_the_provider_states_count_in_their_order() {
+    let words: Vec<_> = PROVIDER_STATES.iter().map(|value| value.word()).collect();
+    check("PROVIDER_STATE", &words, c::gallivant_provider_state_name);
+    for (number, word) in (1..).zip(words) {
+        assert_eq!(text(c::gallivant_provider_state_name(number)), word);
+    }
+}
+
+#[test]
+fn ex_bnd_01_the_constants_of_the_execution_layer_are_those_of_the_core() {
+    let all = constants();
+    assert_eq!(u64::from(all["GALLIVANT_EXECUTION_CONTRACT_VERSION"].unsigned_abs()), EXECUTION_VERSION);
+    let bytes = usize::try_from(all["GALLIVANT_EXECUTION_CURSOR_BYTES"]).expect("positive");
+    assert_eq!(bytes, EXECUTION_CURSOR_BYTES);
 }
 
 #[test]

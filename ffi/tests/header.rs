@@ -53,6 +53,14 @@ const PARTS: &[&str] = &[
     "idempotency/changes.rs",
     "idempotency/ticket.rs",
     "idempotency/unknown_claim.rs",
+    "execution/words.rs",
+    "execution/abort_token.rs",
+    "execution/failure.rs",
+    "execution/machine.rs",
+    "execution/boundary.rs",
+    "execution/transport.rs",
+    "execution/drive.rs",
+    "execution/functions.rs",
     "testing.rs",
 ];
 

@@ -4,6 +4,7 @@ pub mod ground;
 pub mod journal;
 pub mod keys;
 pub mod reading;
+pub mod replies;
 
 use gallivant_core::Code;
 use gallivant_core::harness_state::adapters::{Child, Event, Harness, Resolution, interpret};

@@ -265,6 +265,34 @@ uint64_t trimmed(const char *directory, uint64_t keep_bytes)
     return projected.first;
 }
 
+gallivant_execution_boundary *boundary_in(const char *directory, uint64_t deadline_ms, const gallivant_host *host,
+                                          const gallivant_execution_ports *ports)
+{
+    static const char form[] =
+        "{\"taskId\":\"task\",\"provider\":\"p\",\"account\":\"me\",\"budgetUsd\":8,\"health\":\"external\","
+        "\"limits\":{\"deadlineMs\":%llu,\"lockWaitMs\":100},"
+        "\"transport\":{\"methods\":[\"submit\",\"inspect\",\"continue\",\"collect\",\"cancel\",\"lookup\"]},"
+        "\"capabilities\":{\"provider\":\"p\",\"transport\":\"rest\",\"location\":\"remote\","
+        "\"newDispatch\":{\"available\":true,\"reason\":null},"
+        "\"authentication\":{\"scheme\":\"none\",\"secretNames\":[]},"
+        "\"environments\":{\"required\":false,\"allowed\":null},\"models\":\"refused\","
+        "\"policies\":{\"required\":false,\"allowed\":[]},\"preparation\":null,\"continuation\":\"native\","
+        "\"observability\":\"events\",\"cancel\":true,\"interrupt\":false,"
+        "\"cost\":{\"reports\":true,\"hardCap\":false},\"qualification\":null}}";
+    char options[2048];
+    gallivant_execution_boundary *boundary = NULL;
+    snprintf(options, sizeof options, form, (unsigned long long)deadline_ms);
+    CHECK_OK(gallivant_execution_boundary_open(TEXT(directory), TEXT(options), ports, host, &boundary, &error));
+    return boundary;
+}
+
+gallivant_execution_machine *called(const gallivant_execution_boundary *boundary, const char *method, const char *input)
+{
+    gallivant_execution_machine *machine = NULL;
+    CHECK_OK(gallivant_execution_boundary_call(boundary, TEXT(method), TEXT(input), NULL, &machine, &error));
+    return machine;
+}
+
 void end_child(int right)
 {
     /* By another program, because what a child keeps of its parent's stores, and must not free, is no loss. */
@@ -306,6 +334,9 @@ int main(void)
     suite_log_reader();
     suite_replay();
     suite_replay_waiting();
+    suite_execution();
+    suite_execution_handles();
+    suite_execution_drive();
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;

@@ -116,6 +116,13 @@ void lines_said(const char *directory, unsigned first, unsigned count);
 /* Drops old lines down to so many bytes; the first number that is left. */
 uint64_t trimmed(const char *directory, uint64_t keep_bytes);
 
+/* The boundary of a task at a remote provider, with the deadline and the ports given; NULL for the real machine and for none. */
+gallivant_execution_boundary *boundary_in(const char *directory, uint64_t deadline_ms, const gallivant_host *host,
+                                          const gallivant_execution_ports *ports);
+
+/* The machine of a call, which has still to be started. */
+gallivant_execution_machine *called(const gallivant_execution_boundary *boundary, const char *method, const char *input);
+
 /* Ends a forked child, with status 0 where it found everything right. */
 void end_child(int right);
 
@@ -143,5 +150,8 @@ void suite_journal_looks(void);
 void suite_log_reader(void);
 void suite_replay(void);
 void suite_replay_waiting(void);
+void suite_execution(void);
+void suite_execution_handles(void);
+void suite_execution_drive(void);
 
 #endif

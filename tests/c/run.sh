@@ -27,10 +27,13 @@ suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c
     tests/c/fleet.c tests/c/watch.c tests/c/extension.c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c
     tests/c/redaction.c tests/c/journal.c tests/c/journal_looks.c tests/c/log_reader.c tests/c/replay.c
-    tests/c/replay_waiting.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c)
+    tests/c/replay_waiting.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c
+    tests/c/execution.c tests/c/execution_handles.c tests/c/execution_drive.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
 claims=(tests/adapters/c/claims.c tests/adapters/c/claims_answers.c tests/adapters/c/json.c)
+driver=(tests/adapters/c/drive.c tests/adapters/c/drive_call.c tests/adapters/c/drive_desk.c tests/adapters/c/drive_faults.c
+    tests/adapters/c/drive_wire.c tests/adapters/c/json.c)
 json_test=(tests/adapters/c/json_test.c tests/adapters/c/json.c)
 
 # Which vectors of idempotent creates are run; an empty part of a name is all of them.
@@ -105,6 +108,7 @@ programs() {
         link "$kind" "${c[@]}" examples/c-run-tail/run_tail.c -o "$out/run-tail-$kind"
         link "$kind" "${c[@]}" "${adapter[@]}" -o "$out/adapter-$kind"
         link "$kind" "${c[@]}" "${claims[@]}" -o "$out/claims-$kind"
+        link "$kind" "${c[@]}" "${driver[@]}" -o "$out/driver-$kind"
         link "$kind" "${c[@]}" tests/c/other_sqlite.c -o "$out/other-sqlite-$kind"
         link "$kind" "${c[@]}" tests/c/costs.c -o "$out/costs-$kind"
         link "$kind" "${c[@]}" tests/c/sleeping.c -o "$out/sleeping-$kind"
@@ -135,6 +139,13 @@ run_tail() {
     return "$status"
 }
 
+# The listed cases by the test driver, which is a command with its prefix.
+execution_vectors() {
+    local cases
+    mapfile -t cases < <(grep '^EXV' tests/vectors/execution/green.txt)
+    timeout "$patience" python3 tests/vectors/execution/run_cases.py --driver "$*" "${cases[@]}"
+}
+
 # Runs every program, with a prefix such as valgrind; the snippets and the example end with 0 on a seat of their own.
 run_programs() {
     local kind snippet name seat part
@@ -145,6 +156,7 @@ run_programs() {
             count "vectors of idempotent creates, ${part:-all}, $kind" python3 tests/vectors/idempotency/run.py \
                 --only "$part" -- "$@" "$out/claims-$kind"
         done
+        check "vectors of the execution layer, $kind" execution_vectors "$@" "$out/driver-$kind"
         count "suite, $kind" "$@" "$out/suite-$kind"
         seat=$(mktemp -d "$out/agent/XXXXXX")
         count "C++17, $kind" "$@" "$out/cplusplus-$kind" "$seat"
@@ -262,6 +274,7 @@ asan)
     sanitized c suite "${suite[@]}"
     sanitized c adapter "${adapter[@]}"
     sanitized c claims "${claims[@]}"
+    sanitized c driver "${driver[@]}"
     sanitized c json-test "${json_test[@]}"
     mv "$out/json-test-asan" "$out/json-test"
     sanitized cpp cplusplus tests/c/cplusplus.cpp

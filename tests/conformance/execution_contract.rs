@@ -22,7 +22,8 @@ const RESULT_BYTES: u64 = 1_000;
 fn assert_protocol(error: &Error, reason: &str) {
     assert_eq!((error.code(), error.reason()), (Code::ExecutionProtocol, Some(reason)), "{error}");
     assert!(!error.to_string().contains(HIDDEN), "{error}");
-    assert!(error.remedy().contains("do not dispatch again"), "{}", error.remedy());
+    let expected = if reason == "session" { "do not move sessions" } else { "do not dispatch again" };
+    assert!(error.remedy().contains(expected), "{}", error.remedy());
 }
 
 #[track_caller]

@@ -1,4 +1,4 @@
-//! What the fuzz targets of redaction and JSON hold every input to, for their seeds with random bytes changed. It needs no
+//! What the fuzz targets of redaction, JSON and providers' replies hold every input to, for their seeds with random bytes changed. It needs no
 //! nightly compiler. A failing seed is in the panic's message.
 
 use std::path::{Path, PathBuf};
@@ -8,6 +8,10 @@ use gallivant_core::testing::SeededRandom;
 #[path = "../../fuzz/src/ground.rs"]
 #[allow(unreachable_pub, reason = "the fuzz targets are a crate of their own")]
 mod ground;
+
+#[path = "../../fuzz/src/replies.rs"]
+#[allow(unreachable_pub, reason = "the fuzz targets are a crate of their own")]
+mod replies;
 
 fn check(target: &str, holds: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
@@ -42,4 +46,16 @@ fn redaction_holds_for_the_seeds_of_its_fuzz_target() {
 #[test]
 fn json_holds_for_the_seeds_of_its_fuzz_target() {
     check("json", ground::json);
+}
+
+#[test]
+fn judging_holds_for_the_seeds_of_the_fuzz_target_of_replies() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds/replies");
+    for seed in std::fs::read_dir(folder).expect("the seeds are there") {
+        let path = seed.expect("an entry").path();
+        assert!(replies::replies(&std::fs::read(&path).expect("a seed")), "{} is taken", path.display());
+    }
+    check("replies", |bytes| {
+        replies::replies(bytes);
+    });
 }

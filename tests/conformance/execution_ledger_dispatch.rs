@@ -1,4 +1,4 @@
-//! From intent to acceptance, and the other ways in which a dispatch ends: EX-LED-27 to EX-LED-40, EX-CAP-22.
+//! From intent to acceptance, and the other ways in which a dispatch ends: EX-LED-28 to EX-LED-40, EX-LED-48, EX-CAP-22.
 
 use gallivant_core::execution::contract::ErrorKind;
 use gallivant_core::execution::{
@@ -19,7 +19,7 @@ fn not_sent() -> TransportError {
 }
 
 #[test]
-fn ex_led_27_what_cannot_be_queued_of_the_old_local_run_saves_no_intent() {
+fn an_output_queue_that_cannot_be_believed_saves_no_intent() {
     let mut task = TaskRoot::local();
     task.plant("local-output-queue.json", "{\"version\":1,\"runs\":\"none\"}");
     task.options["budgetUsd"] = json!(null);
@@ -315,12 +315,35 @@ fn ex_led_40_no_refusal_is_proven_after_sending_or_without_the_mark() {
     }
     // The mark of a call that has ended already proves nothing either.
     let task = TaskRoot::new();
-    let mut machine = task.boundary().submit(object(&dispatch(1)), AbortToken::new());
+    let boundary = task.boundary();
+    let mut machine = boundary.submit(object(&dispatch(1)), AbortToken::new());
     let Step::Call(call) = machine.start() else { panic!("it calls") };
     task.machine.set_wall_ms(call.deadline_at);
     let step = machine.reply(call.id, Reply::Error(not_sent())).expect("it is outstanding");
     let Step::Done(Err(error)) = step else { panic!("it is over") };
     assert_eq!(error.reason(), Some("deadline"), "a reply at its deadline is dropped unread");
+}
+
+#[test]
+fn ex_led_48_a_resume_asks_the_marker_and_the_ledger_first() {
+    let entry = |status: &str| {
+        let marker = json!({"version": 1, "operationId": "op-1", "status": status});
+        let entry = json!({"startOperationId": "op-1", "sessionId": null, "initial_dispatch": marker});
+        gallivant_core::json::Value::parse(&entry.to_string()).expect("JSON")
+    };
+    let may_start = |task: &TaskRoot, status: &str| {
+        let text =
+            if task.exists("execution.json") { task.text("execution.json") } else { "null".to_owned() };
+        let ledger = gallivant_core::json::Value::parse(&text).expect("JSON");
+        execution::unsubmitted_initial_dispatch(&entry(status), &ledger)
+    };
+    let task = TaskRoot::new();
+    assert!(may_start(&task, "unsubmitted"));
+    assert!(!may_start(&task, "dispatching"), "whoever resumes it");
+    task.submit(dispatch(1), [Answer::Fails(not_sent())]).error();
+    assert!(may_start(&task, "unsubmitted"), "a proven refusal leaves it unsubmitted");
+    drop(task.submit(dispatch(1), [Answer::Dropped]));
+    assert!(!may_start(&task, "unsubmitted"), "a saved intent is not dispatched again by another way in");
 }
 
 #[test]

@@ -1,5 +1,8 @@
-//! What refuses a dispatch, in which order, and that nothing is changed or called then: EX-LED-20 to EX-LED-26, EX-CAP-07,
-//! EX-CAP-11, EX-CAP-12, EX-CUR-13, EX-CUR-15, EX-ERR-06, EX-RED-15.
+//! What refuses a dispatch, in which order, and that nothing is changed or called then: EX-LED-21 to EX-LED-26, EX-CAP-07,
+//! EX-CAP-11, EX-CAP-12, EX-CUR-13, EX-CUR-15, EX-ERR-05, EX-ERR-06.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use gallivant_core::Code;
 use gallivant_core::execution::{AbortToken, Boundary, Step};
@@ -7,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, io_error, object, with,
+    Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, io_error, object, with,
 };
 
 /// One broken rule: what it is called, how it is broken on disk, in the options, in the input, and what refuses.
@@ -143,11 +146,23 @@ fn rules() -> Vec<Rule> {
     ]
 }
 
+/// The files of a task with one settled run.
+fn settled() -> &'static BTreeMap<String, Vec<u8>> {
+    static FILES: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let task = TaskRoot::new();
+        task.accepted(1);
+        task.settle(1);
+        task.tree()
+    })
+}
+
 /// A task with one settled run, broken by these rules, and the refusal of its next submit.
 fn refusal(broken: &[&Rule]) -> (Code, Option<&'static str>) {
     let mut task = TaskRoot::new();
-    task.accepted(1);
-    task.settle(1);
+    for (path, bytes) in settled().iter().filter(|(path, _)| !path.ends_with('/')) {
+        task.plant(path, bytes);
+    }
     // Later rules first: a version that is not supported hides whatever else is edited.
     for rule in broken.iter().rev() {
         (rule.disk)(&task);
@@ -158,6 +173,10 @@ fn refusal(broken: &[&Rule]) -> (Code, Option<&'static str>) {
         (rule.input)(&mut input);
     }
     task.refused(|task| task.submit(input, []))
+}
+
+fn pass(task: &TaskRoot, answers: impl IntoIterator<Item = Answer>) -> Ended {
+    drive(task.boundary().startup(AbortToken::new()), task, answers)
 }
 
 #[test]
@@ -209,7 +228,7 @@ fn ex_led_26_every_refusal_leaves_the_tree_as_it_was_and_makes_no_call() {
 }
 
 #[test]
-fn ex_led_20_the_input_of_a_dispatch_is_judged_by_its_shape() {
+fn the_input_of_a_dispatch_is_judged_by_its_shape() {
     let task = TaskRoot::new();
     for (key, wrong) in [
         ("operationId", json!(null)),
@@ -352,6 +371,16 @@ fn ex_cap_12_without_new_dispatch_owned_work_is_still_looked_after() {
     assert_eq!(task.adopt(adopted).ok()["acceptance"], "accepted");
     assert_eq!(task.submit(dispatch(1), []).ok()["reused"], true);
     assert_eq!(task.inspect()["providerJobId"], "j-1");
+    let observed = json!({"state": "running", "observedAt": NOW, "events": []});
+    let called = pass(&task, [Answer::Says(with(acknowledgement(1), observed))]).calls;
+    assert_eq!(called[0].0, "inspect");
+    let observed = json!({"state": "succeeded", "observedAt": NOW, "events": []});
+    let called =
+        pass(&task, [Answer::Says(with(acknowledgement(1), observed)), Answer::Fails(io_error())]).calls;
+    assert_eq!(called[1].0, "collect");
+    let stop = object(&json!({"reason": "r", "controlId": "c-1"}));
+    assert_eq!(drive(task.boundary().cancel(stop, AbortToken::new()), &task, []).ok()["terminal"], true);
+    task.edit(|ledger| ledger["stopFence"] = json!(null));
     task.settle(1);
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])), unavailable);
     assert_eq!(task.refused(|task| task.continue_run(dispatch(2), [])), unavailable);
@@ -371,6 +400,25 @@ fn ex_cur_13_a_saved_cursor_that_is_invalid_refuses_before_any_call() {
             let refusal = (Code::ExecutionProtocol, Some("checkpoint-cursor"));
             assert_eq!(task.refused(|task| task.submit(dispatch(2), [])), refusal, "{pointer}");
             assert_eq!(task.refused(|task| task.continue_run(dispatch(2), [])), refusal, "{pointer}");
+            let token = AbortToken::new;
+            let stop = || object(&json!({"reason": "r"}));
+            assert_eq!(task.refused(|t| drive(t.boundary().startup(token()), t, [])), refusal, "{pointer}");
+            assert_eq!(
+                task.refused(|t| drive(t.boundary().reconcile(false, token()), t, [])),
+                refusal,
+                "{pointer}"
+            );
+            let run = || "run-1".to_owned();
+            assert_eq!(
+                task.refused(|t| drive(t.boundary().collect(run(), token()), t, [])),
+                refusal,
+                "{pointer}"
+            );
+            assert_eq!(
+                task.refused(|t| drive(t.boundary().cancel(stop(), token()), t, [])),
+                refusal,
+                "{pointer}"
+            );
         }
     }
 }
@@ -416,6 +464,39 @@ fn errors_with(secret: &str) -> Vec<gallivant_core::Error> {
 }
 
 #[test]
+fn ex_err_05_every_error_with_a_saved_consequence_is_the_last_error_of_its_run() {
+    let last = |task: &TaskRoot| {
+        let error = &task.run(1)["lastError"];
+        (error["code"].clone(), error["reason"].clone())
+    };
+    for answer in [Answer::Fails(io_error()), Answer::Deadline, Answer::Says(json!({"providerJobId": "j"}))] {
+        let task = TaskRoot::new();
+        let error = task.submit(dispatch(1), [answer]).error();
+        assert_eq!(last(&task), (json!(error.code().name()), json!(error.reason())));
+    }
+    let task = TaskRoot::new();
+    task.accepted(1);
+    for answer in [
+        Answer::Fails(io_error()),
+        Answer::Deadline,
+        Answer::Text("[".to_owned()),
+        Answer::Says(with(
+            acknowledgement(1),
+            json!({"state": "running", "observedAt": NOW + 1_000_000_000}),
+        )),
+        Answer::Says(with(acknowledgement(1), json!({"state": "asleep", "observedAt": NOW}))),
+    ] {
+        let report = pass(&task, [answer]).ok();
+        assert!(report["error"]["code"].is_string(), "{report}");
+        assert_eq!(last(&task), (report["error"]["code"].clone(), report["error"]["reason"].clone()));
+    }
+    // What has no consequence leaves none.
+    let before = task.run(1);
+    task.submit(dispatch(2), []).error();
+    assert_eq!(task.run(1), before);
+}
+
+#[test]
 fn ex_err_06_no_error_text_holds_a_secret_a_prompt_or_what_was_rejected() {
     for error in errors_with("hunter2-hunter2") {
         let text = format!("{error} {error:?} {}", error.remedy());
@@ -434,7 +515,7 @@ fn ex_err_06_no_error_text_holds_a_secret_a_prompt_or_what_was_rejected() {
 }
 
 #[test]
-fn ex_red_15_refusals_and_what_is_noted_of_them_are_redacted() {
+fn refusals_and_what_is_noted_of_them_are_redacted() {
     let secret = "correct-horse-battery";
     let mut task = TaskRoot::new();
     task.options["secrets"] = json!([secret]);

@@ -3,12 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 
 use gallivant_core::Code;
-use gallivant_core::execution::{FaultAnswer, Ledger, keys};
+use gallivant_core::execution::{AbortToken, FaultAnswer, Ledger, keys};
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
 use crate::support::task::{
-    Answer, HEAD, Points, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, from_core, io_error,
+    Answer, HEAD, Points, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core,
+    io_error,
 };
 
 const LEDGER: (Code, Option<&str>) = (Code::ExecutionProtocol, Some("ledger"));
@@ -276,6 +277,17 @@ fn ex_led_11_the_job_record_has_the_same_metadata_and_is_written_after_the_ledge
     assert_eq!(task.accepted(1)["acceptance"], "accepted");
     assert!(!task.exists("run-1/job.json"));
     assert_eq!(task.inspect()["providerJobId"], "j-1");
+    // Where the two differ the ledger wins, and the next pass writes the record again.
+    task.faults = std::sync::Arc::new(gallivant_core::execution::NoFaults);
+    for text in ["{}", "half a rec", "{\"execution\":{\"state\":\"failed\",\"turnId\":\"t-9\"},\"theirs\":1}"]
+    {
+        task.plant("run-1/job.json", text);
+        let observed = json!({"state": "running", "observedAt": NOW, "events": []});
+        let answer = Answer::Says(crate::support::task::with(acknowledgement(1), observed));
+        drive(task.boundary().startup(AbortToken::new()), &task, [answer]).ok();
+        assert_eq!(task.run(1)["turnId"], "t-1");
+        assert_eq!(task.job(1)["execution"], task.run(1), "{text}");
+    }
 }
 
 #[test]
@@ -336,7 +348,8 @@ fn ex_led_49_the_workflow_is_saved_with_the_intent_and_given_back() {
     let workflow = gallivant_core::json::Value::parse(input).expect("JSON");
     let mut given = crate::support::task::object(&dispatch(1));
     given.insert("workflow", workflow.clone());
-    let machine = task.boundary().submit(given, gallivant_core::execution::AbortToken::new());
+    let boundary = task.boundary();
+    let machine = boundary.submit(given, gallivant_core::execution::AbortToken::new());
     let ended = crate::support::task::drive(machine, &task, [Answer::Fails(io_error())]);
     assert_eq!(ended.error().code(), Code::ExecutionAcceptanceUnknown);
     assert!(task.text("execution.json").contains(&format!("\"workflow\":{input}")), "digit for digit");
@@ -369,14 +382,32 @@ fn ex_led_73_an_integer_that_not_every_language_reads_is_to_be_given_as_text() {
 fn ex_jrn_01_the_files_of_a_root_are_private() {
     let task = TaskRoot::new();
     task.accepted(1);
+    let observed = json!({"state": "succeeded", "observedAt": NOW,
+        "events": [{"eventId": "e-1", "sequence": 1, "type": "output", "timestamp": null, "data": "text"}]});
+    let result = json!({"providerJobId": "j-1", "turnId": "t-1", "inputHead": HEAD,
+        "outcome": {"finished": true, "ok": true, "cost": null, "denials": []}});
+    let answers =
+        [Answer::Says(crate::support::task::with(acknowledgement(1), observed)), Answer::Says(result)];
+    drive(task.boundary().startup(AbortToken::new()), &task, answers).ok();
+    let stop = crate::support::task::object(&json!({"reason": "r", "controlId": "c-1"}));
+    drive(task.boundary().request_cancel(stop, AbortToken::new()), &task, []).ok();
     let mode =
         |path: &str| task.path().join(path).metadata().expect("it is there").permissions().mode() & 0o7777;
-    for file in ["execution.json", "execution.lock", "run-1/job.json"] {
-        assert_eq!(mode(file), 0o600, "{file}");
-    }
-    assert_eq!(mode("run-1"), 0o700);
     let names: Vec<_> = task.tree().into_keys().collect();
-    assert_eq!(names, ["execution.json", "run-1/", "run-1/job.json"], "and nothing staged is left");
+    for name in names.iter().map(String::as_str).chain(["execution.lock", "publication.lock"]) {
+        assert_eq!(mode(name), if name.ends_with('/') { 0o700 } else { 0o600 }, "{name}");
+    }
+    for name in [
+        "controls/c-1.json",
+        "execution.json",
+        "run-1/events.jsonl",
+        "run-1/job.json",
+        "run-1/journal.json",
+        "run-1/result.json",
+    ] {
+        assert!(names.iter().any(|found| found == name), "{name} in {names:?}");
+    }
+    assert!(!names.iter().any(|name| name.contains("staged") || name.contains(".tmp-")), "{names:?}");
 }
 
 #[test]

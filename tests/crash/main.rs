@@ -5,14 +5,24 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test plants and reads files itself")]
 
+#[path = "../support/boundary.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod boundary;
+#[path = "../support/ledgers.rs"]
+mod ledgers;
 #[path = "../support/output.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod output;
+#[path = "../support/provider.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod provider;
 #[path = "../support/run.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod run;
 
+mod execution;
 mod harness_state;
+mod health;
 mod idempotency;
 mod journal;
 mod local_output;

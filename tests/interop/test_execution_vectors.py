@@ -11,7 +11,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VECTORS = os.path.join(ROOT, "tests/vectors/execution")
-DRIVERS = ["rust", "node"]
+DRIVERS = ["rust", "c", "python", "python-asyncio", "node"]
 
 
 def cases():

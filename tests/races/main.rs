@@ -4,6 +4,7 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at disk, time and processes itself")]
 
+mod execution;
 mod namespaces;
 
 use std::collections::BTreeSet;
@@ -131,6 +132,7 @@ fn a_process_in_its_role() {
             std::thread::sleep(Duration::from_secs(600));
             drop(guard);
         }
+        "dispatcher" => execution::dispatcher(directory),
         "session-inside" => namespaces::session_inside(directory),
         "reader-inside" => namespaces::reader_inside(directory),
         other => panic!("no such role: {other}"),

@@ -1,8 +1,11 @@
 //! What the tests share: a seat in a temporary directory under a clock that the test sets.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod driver;
 pub(crate) mod ground;
+pub(crate) mod memory_task;
 pub(crate) mod output;
+pub(crate) mod pass;
 pub(crate) mod run;
 pub(crate) mod task;
 

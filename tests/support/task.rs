@@ -54,6 +54,10 @@ impl Ended {
         self.result.expect_err("the call is refused")
     }
 
+    pub(crate) fn result_is_ok(&self) -> bool {
+        self.result.is_ok()
+    }
+
     /// Code and reason of a refusal that made no call.
     #[track_caller]
     pub(crate) fn refusal(self) -> (Code, Option<&'static str>) {

@@ -6,7 +6,7 @@ Everything public is an attribute of this package:
 - reading: `Reader`, `Snapshot`, `Explanation`, `ProcessIdentity`;
 - reading many, and being told of changes: `Fleet`, `read_fleet`, `Watch`;
 - `gallivant.idempotency`: idempotent creates; `gallivant.journal`: the journal of a run, its lines and their replay;
-  `gallivant.asgi`: a middleware for the one, server-sent events of the other;
+  `gallivant.execution`: the execution layer; `gallivant.asgi`: a middleware for the one, server-sent events of the other;
 - hooks: `observe_hook`, and `gallivant.hook` for a whole process;
 - values: `Options`, `Observation`, `Record`, `Extension`, `State`, `TriedRow`, `FleetView`, `FleetEntry`, `LeftOut`,
   `Change`, `SeatChange`, `Claim`, `Report`, `Heartbeat`, `Tick`, `HookReport`;
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from . import aio as aio
     from . import asgi as asgi
     from . import errors as errors
+    from . import execution as execution
     from . import hook as hook
     from . import idempotency as idempotency
     from . import journal as journal
@@ -221,7 +222,7 @@ __all__ = [
     "read_fleet",
 ]
 
-_SUBMODULES = ("aio", "asgi", "errors", "hook", "idempotency", "journal", "redaction", "testing", "words")
+_SUBMODULES = ("aio", "asgi", "errors", "execution", "hook", "idempotency", "journal", "redaction", "testing", "words")
 
 
 # Hidden from type checkers, for which a name that is not above is an error.

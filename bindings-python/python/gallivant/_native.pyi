@@ -12,7 +12,18 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["Appended", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Event", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "LeftOut", "LogReader", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "Watch", "Window", "Writer", "arm_hook_deadline", "check", "check_hook", "claim", "claim_wrapperless", "codes", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "version", "words"]
+__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "unresolved", "version", "words"]
+
+@final
+class AbortToken:
+    """
+    Ends the wait of a machine for the task's lock.
+    """
+    def __new__(cls, /) -> AbortToken: ...
+    def abort(self, /) -> None:
+        """
+        Ends it, now and from now on. Never blocks and cannot be undone.
+        """
 
 @final
 class Appended:
@@ -33,6 +44,72 @@ class Appended:
     def placed(self, /) -> tuple[Placed, ...]:
         """
         Where each event of the page stands, in the page's order.
+        """
+
+@final
+class Boundary:
+    """
+    The boundary of one task, whose documents are JSON text. Threads may share it.
+    """
+    def __new__(cls, /, root: str | PathLike[str], options_json: str, *, registry: ExecutionRegistry | None = None, existing: bool = False, host: TestHost | None = None) -> Boundary:
+        """
+        Makes the boundary of a task; with `existing`, for the provider that its files have, by its record in `registry`.
+        Creates no file.
+        """
+    def call(self, /, method: str, input_json: str, token: AbortToken) -> "Machine | str":
+        """
+        Calls a method by its name in the contract: a machine that is to be started, or the answer as JSON text.
+        """
+    def close(self, /) -> None:
+        """
+        Lets go of it and of its machines, as a crash would. Waits for the steps that are being taken. Does nothing the second
+        time.
+        """
+    @property
+    def limits_json(self, /) -> str:
+        """
+        The limits in force, as JSON text.
+        """
+    def now_ms(self, /) -> int:
+        """
+        The boundary's clock, in ms since 1970.
+        """
+
+@final
+class Call:
+    """
+    What the host is to do.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def deadline_at(self, /) -> int:
+        """
+        When it counts as failed, in milliseconds since 1970.
+        """
+    @property
+    def id(self, /) -> int:
+        """
+        By which its end is fed back; unique within the process.
+        """
+    @property
+    def input_json(self, /) -> str:
+        """
+        The method's input, as the text of a JSON object.
+        """
+    @property
+    def is_over(self, /) -> bool:
+        """
+        Whether the call is over and its method should end: at the deadline, at an abort, when the machine is let go of.
+        """
+    @property
+    def method(self, /) -> str:
+        """
+        Which method, in the spelling of the contract.
+        """
+    @property
+    def port(self, /) -> str:
+        """
+        Whom it is for: `transport`, or `process` for the process host.
         """
 
 @final
@@ -236,6 +313,22 @@ class CurrentOwnership:
     def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
 
 @final
+class Done:
+    """
+    The end of a machine.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def error(self, /) -> GallivantError | None:
+        """
+        The exception of a call that failed, which is not raised; None where it did not.
+        """
+    def result_json(self, /) -> str:
+        """
+        What the boundary's call returns, as JSON text, or its exception, raised.
+        """
+
+@final
 class Event:
     """
     One event of a page, unredacted: something of a `type` with `data`, or, with a `reason`, a gap.
@@ -305,6 +398,32 @@ class Event:
     def type(self, /) -> str | None:
         """
         The type; None for a gap.
+        """
+
+@disjoint_base
+class ExecutionRegistry:
+    """
+    The records of all providers, each with its adapter as data. Threads may share it.
+    """
+    def __new__(cls, /) -> ExecutionRegistry:
+        """
+        A registry with the shipped records, none of which has an adapter yet.
+        """
+    def attach_json(self, /, provider: str, adapter_json: str, secrets: SupportsGetItem[int, str] = ...) -> str:
+        """
+        Gives an adapter to a record that has none. Gives the record as JSON text.
+        """
+    def capabilities_json(self, /) -> str:
+        """
+        All records, as the JSON text of a list.
+        """
+    def capability_json(self, /, provider: str) -> str:
+        """
+        The record of a provider, as JSON text.
+        """
+    def register_json(self, /, record_json: str, adapter_json: str | None = None, secrets: SupportsGetItem[int, str] = ...) -> str:
+        """
+        Adds a record, and its adapter where `adapter_json` is one. Gives the record as JSON text.
         """
 
 @final
@@ -935,6 +1054,55 @@ class LogReader:
 
         Raises `ExecutionIoError` for whatever is not a missing file; `ExecutionVersionError` and `ExecutionJournalError` for
         `log-meta.json`; `ExecutionInputError` with reason `closed`.
+        """
+
+@final
+class Machine:
+    """
+    A running call of a boundary, step by step, for a host that drives it itself. It does no I/O towards the provider.
+
+    A step gives a `Call`, which the host carries out and whose end it feeds back, or `Done`. One call is outstanding at any
+    time. What must be durable before a call is durable when its `Call` is there. A machine belongs to one thread at a time;
+    letting go of one, at any step, equals a crash there: nothing is written, and its locks are let go of.
+
+    What a step writes is finished whatever signals and `Cancel` say; only `start` waits, for the task's lock, and they end
+    that wait.
+    """
+    def __enter__(self, /) -> Machine: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def abort(self, /, id: SupportsIndex) -> Call | Done:
+        """
+        The caller gives the call up. Raises as `reply`.
+        """
+    def close(self, /) -> None:
+        """
+        Lets go of it, as a crash would. Does nothing the second time.
+        """
+    def deadline(self, /, id: SupportsIndex) -> Call | Done:
+        """
+        The method has not ended at the call's deadline. Raises as `reply`.
+        """
+    def fail(self, /, id: SupportsIndex, error_json: str) -> Call | Done:
+        """
+        The method failed. `error_json` is a JSON object with `kind`, `message`, `retryAfterMs` and `code`, or anything else,
+        which is `io`. Raises as `reply`.
+        """
+    def reply(self, /, id: SupportsIndex, text: str) -> Call | Done:
+        """
+        The method returned this JSON text.
+
+        Raises `ExecutionInputError` with the reason `reply` where no call with this id is outstanding: nothing was read and
+        nothing has changed. A reply at the call's deadline or later is dropped unread, and the call counts as failed.
+        """
+    def sending(self, /, id: SupportsIndex) -> None:
+        """
+        The transport is about to send, or to save something of its own: from now on `not-sent` is not believed of the call.
+        Raises as `reply`.
+        """
+    def start(self, /) -> Call | Done:
+        """
+        Begins. Raises `ExecutionInputError` with the reason `reply` where it has begun already and waits for a call.
         """
 
 @final
@@ -2044,9 +2212,10 @@ class TestHost:
     `wall_ms` is where the wall clock stands, in ms since 1970, or None for the machine's own clock. `random` are
     the 64-bit values to give in turn, and then counting up from the last; empty for the machine's own chance.
     `faults_json` is a list of faults as JSON text; `gallivant.testing.TestHost` takes it as Python data. `machine` and
-    `boot` are other names of the machine and of its boot.
+    `boot` are other names of the machine and of its boot. `jitter` is what stands for chance in the delays of the execution
+    layer's retries, from 0 to 1; `points` is a function that it asks at each of its points.
     """
-    def __new__(cls, /, *, wall_ms: SupportsIndex | None = None, random: SupportsGetItem[int, SupportsIndex] = ..., faults_json: str | None = None, machine: str | None = None, boot: str | None = None) -> TestHost: ...
+    def __new__(cls, /, *, wall_ms: SupportsIndex | None = None, random: SupportsGetItem[int, SupportsIndex] = ..., faults_json: str | None = None, machine: str | None = None, boot: str | None = None, jitter: SupportsFloat | SupportsIndex | None = None, points: "collections.abc.Callable[[str], str] | None" = None) -> TestHost: ...
     def advance_ms(self, /, ms: SupportsIndex) -> None:
         """
         Lets this much time pass on all clocks, or, where it is negative, sets the wall clock back.
@@ -2186,6 +2355,57 @@ class UnknownClaim:
         durable and the former owner has lost. A claim that is not unknown any more answers what it is now.
 
         Raises as `IdempotencyStore.begin`; `IdempotencyInputError` with reason `resource` for the empty id.
+        """
+
+@final
+class UnresolvedOperation:
+    """
+    An operation whose acceptance is unknown, for whoever has to find out.
+    """
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getnewargs_ex__(self, /) -> "tuple[tuple[()], dict[str, object]]": ...
+    def __hash__(self, /) -> int: ...
+    def __new__(cls, /, *, task_id: str, provider: str, account: str, operation_id: str, run_id: str, idempotency_key: str, intent_at: SupportsIndex, remedy: str) -> UnresolvedOperation: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def account(self, /) -> str:
+        """
+        The account at the provider.
+        """
+    @property
+    def idempotency_key(self, /) -> str:
+        """
+        The key by which the provider knows it.
+        """
+    @property
+    def intent_at(self, /) -> int:
+        """
+        When its intent was saved, in milliseconds since 1970.
+        """
+    @property
+    def operation_id(self, /) -> str:
+        """
+        The operation.
+        """
+    @property
+    def provider(self, /) -> str:
+        """
+        The provider.
+        """
+    @property
+    def remedy(self, /) -> str:
+        """
+        What to do.
+        """
+    @property
+    def run_id(self, /) -> str:
+        """
+        Its run.
+        """
+    @property
+    def task_id(self, /) -> str:
+        """
+        The task.
         """
 
 @final
@@ -2425,6 +2645,16 @@ def arm_hook_deadline(agent_dir: str | PathLike[str] | None = None) -> None:
     `.harness-state.log` where `agent_dir` is named. Cannot be undone. Only the first call does anything.
     """
 
+def assert_execution_dependency(contract_version: SupportsIndex | None, has_intake: bool) -> None:
+    """
+    Refuses a runtime in which the execution layer cannot work.
+    """
+
+def cancel_state() -> bool | None:
+    """
+    Whether a `Cancel` under which this thread runs was set; None where it runs under none.
+    """
+
 def check(directory: str | PathLike[str], *, visit: "collections.abc.Callable[[Gap], object] | None" = None, host: TestHost | None = None) -> Checked:
     """
     Checks the journal in a run's directory: which of it is whole, what is a gap, what is damaged. A run that never recorded
@@ -2467,6 +2697,17 @@ def claim_wrapperless(directory: str | PathLike[str], agent: str, harness: str, 
 def codes() -> list[tuple[str, int, str, str, str]]:
     """
     Every error code in the order of its number: name, number, kind, remedy, documentation page.
+    """
+
+def execution_constants() -> "dict[str, typing.Any]":
+    """
+    `EXECUTION_VERSION`, `PROVIDER_STATES`, `EXECUTION_LIMITS` and `EXECUTION_CURSOR_BYTES`; `METHODS`, the names of a
+    transport's methods.
+    """
+
+def execution_function(name: str, args_json: str) -> str:
+    """
+    Calls a pure function by its name in the contract, with the JSON text of its arguments, and gives JSON text.
     """
 
 def mint_token(*, host: TestHost | None = None) -> str:
@@ -2519,6 +2760,15 @@ def serve_hook(arguments: SupportsGetItem[int, str], environ: "collections.abc.M
     """
     Serves one hook: `arguments` are those of the command line, the harness first. Reads the payload from the last
     argument for Codex, where there is one beside the harness, and from standard input otherwise. Prints nothing.
+    """
+
+def unresolved(root: str | PathLike[str], *, host: TestHost | None = None) -> list[UnresolvedOperation]:
+    """
+    Lists every operation of a task's root whose acceptance is unknown. Reads one file and takes no lock; a root without a ledger
+    has none.
+
+    Raises `ExecutionVersionError` for a ledger of another package, `ExecutionProtocolError` with the reason `ledger` for one
+    that makes no sense, `ExecutionIoError`.
     """
 
 def version() -> str:

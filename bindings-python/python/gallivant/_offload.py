@@ -68,6 +68,29 @@ async def finish(function: Callable[..., T], *args: object, **kwargs: object) ->
     return awaited.result()
 
 
+async def told(
+    cancel: Cancel | None, function: Callable[..., T], *args: object
+) -> tuple[T, asyncio.CancelledError | None]:
+    """Calls `function` on a thread, and gives what it came to besides a cancellation that arrived meanwhile, for whoever has
+    something to do before that is passed on. `cancel` is set then, which ends the call's wait.
+    """
+    call = functools.partial(function, *args) if cancel is None else functools.partial(cancel.run, function, *args)
+    running: concurrent.futures.Future[T] = _executor().submit(contextvars.copy_context().run, call)
+    awaited = asyncio.wrap_future(running)
+    try:
+        await asyncio.wait((awaited,))
+    except asyncio.CancelledError as cancelled:
+        if cancel is not None:
+            cancel.set()
+            if running.cancel():
+                raise
+        await over(awaited)
+        if running.exception() is not None:
+            raise
+        return running.result(), cancelled
+    return awaited.result(), None
+
+
 def submit(function: Callable[[], object]) -> None:
     """Calls `function` on a thread and waits for nothing."""
     _executor().submit(function)

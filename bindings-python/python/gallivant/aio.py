@@ -1,7 +1,7 @@
 """The same for asyncio, with calls that are awaited: `Reader`, `Writer`, `Session`, `Fleet`, `Watch`, `claim`,
 `claim_wrapperless` and `read_fleet`; of idempotent creates `IdempotencyStore`, `Reservation`, `FinishedClaim`, `Ticket` and
 `UnknownClaim`; of the journal of a run `Journal`, `Projection`, `LogReader`, `Replay`, `check_journal`, `read_run_result` and
-`retention_candidates`.
+`retention_candidates`; of the execution layer `AsyncExecution`.
 
 A call runs the core on a thread of a pool that is made on first use, so that neither the disk nor a lock that somebody
 holds stops the event loop. Cancelling the awaiting task ends a wait for the lock within 0.1 s, with nothing written; a
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Union
 
+    from ._aio_execution import AsyncExecution
     from ._native import TestHost
 
     Path = Union[str, os.PathLike[str]]
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "AsyncExecution",
     "FinishedClaim",
     "Fleet",
     "IdempotencyStore",
@@ -64,6 +66,17 @@ __all__ = [
     "read_run_result",
     "retention_candidates",
 ]
+
+# Hidden from type checkers, as in the package: the execution layer is loaded by whoever asks for it.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name != "AsyncExecution":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ._aio_execution import AsyncExecution
+
+        globals()[name] = AsyncExecution
+        return AsyncExecution
 
 
 async def claim(

@@ -17,7 +17,7 @@ from ._native import panic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["TestHost", "panic"]
 
@@ -34,6 +34,11 @@ class TestHost(_native.TestHost):
     `machine` and `boot` are other names of the machine and of its boot: processes under different ones prove nothing of
     each other, as if they shared a disk.
 
+    Two more are for `gallivant.execution`. `jitter` stands for the chance in the delays of retries, from 0 to 1. `points` is
+    called with the name of each point that a call comes to (`dispatch.intent`, `collect.result`, `persist:execution.json` …),
+    on the call's own thread, and answers `"go"`, or `"fail"` for a write that reports an error; one that takes its time is a
+    pause, and one that calls `os._exit` is a crash.
+
     Raises `InputError` for a list of faults that cannot be used.
     """
 
@@ -48,10 +53,19 @@ class TestHost(_native.TestHost):
         faults: Iterable[Mapping[str, object]] | None = None,
         machine: str | None = None,
         boot: str | None = None,
+        jitter: float | None = None,
+        points: Callable[[str], str] | None = None,
     ) -> TestHost:
         faults_json = None if faults is None else json.dumps([dict(fault) for fault in faults])
         made = super().__new__(
-            cls, wall_ms=wall_ms, random=list(random), faults_json=faults_json, machine=machine, boot=boot
+            cls,
+            wall_ms=wall_ms,
+            random=list(random),
+            faults_json=faults_json,
+            machine=machine,
+            boot=boot,
+            jitter=jitter,
+            points=points,
         )
         return cast("TestHost", made)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import typing
 from pathlib import Path
 
 from typing_extensions import assert_type
 
 import gallivant
-from gallivant import aio, asgi, idempotency, journal, redaction, testing, words
+from gallivant import aio, asgi, execution, idempotency, journal, redaction, testing, words
 
 
 def write(directory: Path) -> None:
@@ -108,6 +109,64 @@ async def record_awaited(directory: Path) -> None:
     asgi.ReplayApp(lambda scope: None if scope["path"] == "/" else directory)
     asgi.ReplayApp(lambda scope: asgi.ReplayResponse(directory, last_event_id="7"))
     asgi.ReplayApp(lambda scope: 5)  # type: ignore[arg-type, return-value]
+
+
+class Acme:
+    def submit(self, call: execution.TransportCall) -> execution.Reply:
+        call.sending()
+        return {"providerJobId": call.input["operationId"], "turnId": "t"}
+
+    def inspect(self, call: execution.TransportCall) -> bytes:
+        raise execution.TransportError("rate", "later", retry_after_ms=1.5)
+
+    def collect(self, call: execution.TransportCall) -> None:
+        raise execution.collection_validation_error("checksum", "not what it says")
+
+
+class AcmeLoop:
+    async def submit(self, call: execution.TransportCall) -> execution.Reply:
+        raise execution.dispatch_not_sent_error("route", "no route")
+
+    async def inspect(self, call: execution.TransportCall) -> dict[str, int]:
+        return {}
+
+    async def collect(self, call: execution.TransportCall) -> str:
+        return "null"
+
+
+def dispatch(root: Path) -> None:
+    with execution.make_execution(
+        root, task_id="t", provider="p", account="a", capabilities={}, transport=Acme(), budget_usd=8, health="external"
+    ) as task:
+        assert_type(task.submit({"operationId": "o"}, signal=execution.Signal())["reused"], "typing.Any")
+        assert_type(task.outcome("r"), "dict[str, typing.Any] | None")
+        assert_type(task.call_json("inspect"), str)
+        task.submit(5)  # type: ignore[arg-type]
+        task.cancel()  # type: ignore[call-arg]
+        step = task.machine("reconcile", {}).start()
+        if isinstance(step, execution.Call):
+            assert_type(step.deadline_at, int)
+        else:
+            assert_type(step.error, "gallivant.GallivantError | None")
+    assert_type(execution.nanos(0.5), int)
+    assert_type(execution.unresolved(root), "list[execution.UnresolvedOperation]")
+    registry = execution.ExecutionRegistry()
+    execution.make_execution(
+        root,
+        task_id="t",
+        provider="p",
+        account="a",
+        capabilities=registry,
+        transport=AcmeLoop(),  # type: ignore[arg-type]
+    )
+
+
+async def dispatch_awaited(root: Path) -> None:
+    task = aio.AsyncExecution.make(
+        root, task_id="t", provider="p", account="a", capabilities="{}", transport=AcmeLoop()
+    )
+    assert_type(await task.judge_preparation("r"), str)
+    await task.timeout_stop(signal=None)  # type: ignore[call-arg]
 
 
 def look(root: Path) -> None:

@@ -116,8 +116,13 @@ pub fn queue(
     let name = format!("{id}.json");
     match controls.metadata(&name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Ok(_) => return Ok(()),
+        // Whoever queued it may have died before that was durable.
+        Ok(_) => return controls.sync().and_then(|()| root.sync()).map_err(unreadable),
         Err(error) => return Err(unreadable(error)),
+    }
+    if !controls.names().map_err(unreadable)?.iter().any(|name| name.ends_with(".json")) {
+        // Whoever made the directory may have died before its name was durable; what stands in it proves that it is.
+        root.sync().map_err(unreadable)?;
     }
     let members = [
         ("version", number(VERSION)),
@@ -182,7 +187,6 @@ fn open_or_create(root: &dyn Directory) -> Result<Arc<dyn Directory>> {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made.map_err(unreadable)?,
             }
-            root.sync().map_err(unreadable)?;
             root.open_directory(CONTROLS).map_err(unreadable)
         }
         opened => opened.map_err(unreadable),

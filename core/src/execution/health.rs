@@ -1,14 +1,82 @@
-//! Whether a provider's account may be dispatched to: the health record, and what is asked before an intent
-//! (EX-SCH-09 to EX-SCH-11).
+//! Whether a provider's account may be dispatched to: the health record, what becomes of it, and what is asked before an
+//! intent (EX-SCH-09 to EX-SCH-15).
 
 use std::fmt;
 
+use super::backoff;
+use super::limits::Limits;
 use crate::digest::sha256_hex;
 use crate::error::{Code, Error, Result};
 use crate::journal::{check_member, number};
-use crate::json::{Object, Value};
+use crate::json::{Number, Object, Value};
 
 const VERSION: u64 = 1;
+
+/// Whose health it is: an account of a provider (EX-SCH-09). The library asks nothing of either but that it is not empty.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HealthScope {
+    /// The provider.
+    pub provider: String,
+    /// The account.
+    pub account: String,
+}
+
+impl HealthScope {
+    /// This account of this provider.
+    #[must_use]
+    pub fn new(provider: impl Into<String>, account: impl Into<String>) -> Self {
+        HealthScope { provider: provider.into(), account: account.into() }
+    }
+}
+
+/// What a health check has shown, as whoever made it says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProbeResult {
+    /// The account can be worked with.
+    Success {
+        /// What the check has seen, such as that of the sandbox (EX-SCH-19). Nothing is decided by it.
+        evidence: Value,
+    },
+    /// It cannot.
+    Failure {
+        /// What failed, as a word.
+        code: String,
+        /// What to do about it, in one sentence: the remedy of every dispatch that is refused by it.
+        remedy: String,
+        /// What the check has seen.
+        evidence: Value,
+        /// After how many milliseconds the provider wants to be asked again (EX-SCH-21).
+        retry_after_ms: Option<f64>,
+    },
+}
+
+impl ProbeResult {
+    /// Reads a result in its JSON form: `{ok, evidence?, code?, remedy?, retryAfterMs?}`. A failure has a code and a remedy
+    /// that are not empty.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` that names the member.
+    pub fn from_value(value: &Value) -> Result<Self> {
+        let wrong = |message: &str| Error::new(Code::ExecutionInput, message);
+        let member = |name| value.get(name).filter(|member| !member.is_null());
+        let evidence = member("evidence").cloned().unwrap_or(Value::Null);
+        let text = |name| {
+            let text = member(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+            text.map(str::to_owned)
+                .ok_or_else(|| wrong(&format!("{name} of a failed probe is no text, or empty")))
+        };
+        match value.get("ok").and_then(Value::as_bool) {
+            None => Err(wrong("ok of a probe's result is no boolean")),
+            Some(true) => Ok(ProbeResult::Success { evidence }),
+            Some(false) => Ok(ProbeResult::Failure {
+                code: text("code")?,
+                remedy: text("remedy")?,
+                evidence,
+                retry_after_ms: member("retryAfterMs").and_then(Value::as_number).map(Number::as_f64),
+            }),
+        }
+    }
+}
 
 /// What the last health check of an account of a provider has shown (EX-SCH-10).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +196,52 @@ impl HealthRecord {
         Value::Object(known.chain(self.unknown.clone()).collect())
     }
 
+    /// The record that a check leaves which has just ended (EX-SCH-15): what it has shown, after how many failures in a row,
+    /// and when the next one is due. `jitter` is from 0 to 1. What the record before it held and this package does not know is
+    /// kept.
+    #[must_use]
+    pub fn after(
+        before: Option<&HealthRecord>,
+        scope: &HealthScope,
+        result: ProbeResult,
+        now_ms: u64,
+        jitter: f64,
+        limits: &Limits,
+    ) -> Self {
+        let unknown = before.map(|record| record.unknown.clone()).unwrap_or_default();
+        let due = |delay_ms| backoff::due_at_ms(now_ms, delay_ms);
+        let HealthScope { provider, account } = scope;
+        let success = HealthRecord::success(provider, account, now_ms, due(limits.health_refresh_ms));
+        match result {
+            ProbeResult::Success { evidence } => HealthRecord { evidence, unknown, ..success },
+            ProbeResult::Failure { code, remedy, evidence, retry_after_ms } => {
+                let failures = before.map_or(0, |record| record.failures).saturating_add(1);
+                HealthRecord {
+                    ok: false,
+                    next_attempt_at_ms: due(backoff::delay_ms(failures, jitter, retry_after_ms, limits)),
+                    failures,
+                    code: Some(code),
+                    remedy: Some(remedy),
+                    evidence,
+                    unknown,
+                    ..success
+                }
+            }
+        }
+    }
+
+    /// The same record whose authority has ended, for a refresh that begins before it is due (EX-SCH-13).
+    #[must_use]
+    pub fn without_authority(self, now_ms: u64) -> Self {
+        HealthRecord { next_attempt_at_ms: self.next_attempt_at_ms.min(now_ms), ..self }
+    }
+
+    /// Whether it is of this scope.
+    #[must_use]
+    pub fn is_of(&self, scope: &HealthScope) -> bool {
+        self.provider == scope.provider && self.account == scope.account
+    }
+
     /// The name of the file of a scope, below the root of a health store (EX-SCH-10).
     #[must_use]
     pub fn file_name(provider: &str, account: &str) -> String {
@@ -173,6 +287,15 @@ pub trait Health: Send + Sync + fmt::Debug {
     /// # Errors
     /// `EXECUTION_HEALTH`, with the remedy of the record.
     fn check(&self, provider: &str, account: &str, now_ms: u64) -> Result<()>;
+
+    /// What is recorded of this account; none where nothing is, and of who keeps no records. Reads, and takes no lock
+    /// (EX-BND-20).
+    ///
+    /// # Errors
+    /// As [`HealthRecord::from_value`], and `EXECUTION_IO`.
+    fn status(&self, _provider: &str, _account: &str) -> Result<Option<HealthRecord>> {
+        Ok(None)
+    }
 }
 
 /// One record that stands for its own scope and for no other.
@@ -182,7 +305,11 @@ pub struct FixedHealth(pub HealthRecord);
 impl Health for FixedHealth {
     fn check(&self, provider: &str, account: &str, now_ms: u64) -> Result<()> {
         let record = &self.0;
-        check(Some(record).filter(|record| record.provider == provider && record.account == account), now_ms)
+        check(Some(record).filter(|record| record.is_of(&HealthScope::new(provider, account))), now_ms)
+    }
+
+    fn status(&self, provider: &str, account: &str) -> Result<Option<HealthRecord>> {
+        Ok(Some(&self.0).filter(|record| record.is_of(&HealthScope::new(provider, account))).cloned())
     }
 }
 
@@ -196,7 +323,7 @@ impl Health for ExternalHealth {
     }
 }
 
-fn malformed(why: &str) -> Error {
+pub(super) fn malformed(why: &str) -> Error {
     let error = Error::new(Code::ExecutionHealth, format!("the health record makes no sense: {why}"));
     error.with_reason("shape").with_remedy("let the health check run again, which writes the record anew")
 }

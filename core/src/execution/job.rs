@@ -62,6 +62,10 @@ pub fn align(
 ) -> Result<()> {
     let directory = open_or_create(root, &run.run_id)?;
     let stands = read(&*directory).ok().flatten().unwrap_or_default();
+    if stands.is_empty() {
+        // Whoever made the directory may have died before its name was durable; a record in it proves that it is.
+        root.sync().map_err(unmade)?;
+    }
     let mut next = record(stands.clone(), ledger, run);
     if let Some(exit) = exit {
         next.insert("exit", exit.clone());
@@ -121,19 +125,20 @@ fn record(mut job: Object, ledger: &Ledger, run: &Execution) -> Object {
 }
 
 fn open_or_create(root: &dyn Directory, run_id: &str) -> Result<Arc<dyn Directory>> {
-    let failed =
-        |error| Error::new(Code::ExecutionIo, "the run's directory cannot be made").with_source(error);
     match root.open_directory(run_id) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             match root.make_directory(run_id) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made.map_err(failed)?,
+                made => made.map_err(unmade)?,
             }
-            root.sync().map_err(failed)?;
-            root.open_directory(run_id).map_err(failed)
+            root.open_directory(run_id).map_err(unmade)
         }
-        opened => opened.map_err(failed),
+        opened => opened.map_err(unmade),
     }
+}
+
+fn unmade(error: io::Error) -> Error {
+    Error::new(Code::ExecutionIo, "the run's directory cannot be made").with_source(error)
 }
 
 /// A time or version.

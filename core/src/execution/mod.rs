@@ -9,6 +9,7 @@
 //! What is on disk, and what becomes of it:
 //!
 //! - [`ledger`]: `execution.json`, its records, its lock; [`job`]: the record beside a run; [`controls`]: queued stops;
+//! - [`health_store`]: the records of whether accounts may be dispatched to, and the refreshes that are under way;
 //! - [`transition`]: what a ledger becomes, as pure functions;
 //! - [`existing`]: the boundary of a root as its files have it;
 //! - [`version`]: which versions of the files are supported.
@@ -41,9 +42,11 @@ pub mod existing;
 pub mod faults;
 pub mod functions;
 pub mod health;
+pub mod health_store;
 pub mod initial_dispatch;
 pub mod job;
 pub mod keys;
+pub mod lanes;
 pub mod ledger;
 pub mod limits;
 pub mod machine;
@@ -69,9 +72,11 @@ pub use cost::HardCap;
 pub use cursor::{Checked, Cursor, EXECUTION_CURSOR_BYTES, InvalidCursor};
 pub use existing::execution_runner;
 pub use faults::{FaultAnswer, Faults, NoFaults};
-pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord};
+pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord, HealthScope, ProbeResult};
+pub use health_store::{HealthOptions, HealthStore, Joined, Refresh};
 pub use initial_dispatch::{InitialDispatch, unsubmitted_initial_dispatch};
 pub use keys::FingerprintInput;
+pub use lanes::{DispatchLane, Dispatched, Lane, Progress, ProgressLane};
 pub use ledger::Ledger;
 pub use ledger::lock::AbortToken;
 pub use limits::{EXECUTION_LIMITS, Limit, Limits};

@@ -14,7 +14,13 @@ pub fn is_own(result: &Object, owner: &Owner, run: &Execution) -> bool {
         None => true,
         Some(value) => value.as_str() == expected,
     };
-    is("taskId", Some(&owner.task_id))
+    let session = result.get("sessionId").filter(|session| !session.is_null());
+    let is_session = match (session, &run.session_id) {
+        (Some(said), Some(recorded)) => said.as_str() == Some(recorded),
+        _ => true,
+    };
+    is_session
+        && is("taskId", Some(&owner.task_id))
         && is("provider", Some(&owner.provider))
         && is("runId", Some(&run.run_id))
         && is("providerJobId", run.provider_job_id.as_deref())

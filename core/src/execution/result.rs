@@ -1,10 +1,11 @@
 //! A collected result, judged before any of it is saved (EX-OBS-24 to EX-OBS-34).
 
 use super::contract::Reply;
+use super::contract::reply::SESSION_REMEDY;
 use super::ledger::record::{Execution, Operation};
 use super::states::TerminalState;
 use crate::error::{Code, Error, Result};
-use crate::json::Value;
+use crate::json::{Number, Value};
 
 /// What a valid result says, as far as the ledger takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +35,13 @@ pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) ->
         None => head.is_null(),
     };
     if !is_own || !has_head {
-        return Err(refused("foreign", "a result is of another job, root turn or input head"));
+        return Err(refused("foreign", "a result is of another job, root turn or input head").with_remedy(
+            "restore the exact result of the job and root turn that the recorded acknowledgement names, then retry \
+             collection; do not dispatch",
+        ));
     }
     let session_id = reply.session(run.session_id.as_deref()).map_err(|_| {
-        refused("session", "a result names another session than the recorded one").with_remedy(
-            "restore the exact owned stream or cache, then retry; do not move sessions between runs",
-        )
+        refused("session", "a result names another session than the recorded one").with_remedy(SESSION_REMEDY)
     })?;
     let outcome = reply.given("outcome");
     let part = |name: &str| outcome.and_then(|outcome| outcome.get(name)).cloned().unwrap_or(Value::Null);
@@ -55,6 +57,10 @@ pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) ->
     if !matches!(part("denials"), Value::Null | Value::Array(_)) {
         return Err(refused("incomplete", "a result has denials that are no list"));
     }
+    let exit = part("exit");
+    if !exit.is_null() && exit.as_number().and_then(Number::as_i64).is_none() {
+        return Err(refused("incomplete", "a result has an exit that is no integer"));
+    }
     let wanted = if ok { TerminalState::Succeeded } else { TerminalState::Failed };
     if run.terminal_state != Some(wanted) {
         return Err(refused("contradiction", "a result contradicts the recorded end of its root turn")
@@ -66,13 +72,13 @@ pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) ->
     if reply.given("files").is_some() && reply.given("pushedHead").is_some() {
         return Err(refused("ambiguous", "a result has both files and a pushed head"));
     }
-    Ok(Judged { completed_at, session_id, cost: part("cost"), exit: part("exit") })
+    Ok(Judged { completed_at, session_id, cost: part("cost"), exit })
 }
 
 /// EX-OBS-30.
 fn completed_at(reply: &Reply, run: &Execution, now: u64) -> Result<Option<u64>> {
     let Some(value) = reply.given("completedAt") else { return Ok(None) };
-    let completed = value.as_number().and_then(crate::json::Number::as_u64).filter(|completed| {
+    let completed = value.as_number().and_then(Number::as_u64).filter(|completed| {
         *completed >= run.started_at
             && *completed <= now
             && run.terminal_observed_at.is_none_or(|observed| *completed <= observed)

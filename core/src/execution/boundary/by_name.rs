@@ -18,9 +18,9 @@ pub enum Called {
 
 impl Boundary {
     /// Calls a method by its name: a machine for `submit`, `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`,
-    /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `adopt` and `settleAbsent`; an answer for
-    /// `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check` and
-    /// `resultView`, whose input is `{runId}` where they take one.
+    /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `interrupt`, `adopt` and `settleAbsent`; an
+    /// answer for `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`,
+    /// `resultView`, `healthStatus` and `isDue`, whose input is `{runId}` where they take one.
     ///
     /// # Errors
     /// `EXECUTION_INPUT` for a name that is none and for an argument of the wrong shape, and those of a method that reads.
@@ -38,6 +38,7 @@ impl Boundary {
             "reconcile" => self.reconcile(flag(&input, "force")?, abort),
             "collect" => self.collect(run_id(&input)?, abort),
             "cancel" => self.cancel(input, abort),
+            "interrupt" => self.interrupt(input, abort),
             "requestCancel" => self.request_cancel(input, abort),
             "preparationStop" => self.preparation_stop(input, abort),
             "timeoutStop" => self.timeout_stop(input, abort),
@@ -61,6 +62,8 @@ impl Boundary {
             "current" => self.current().map(job),
             "check" => self.check(&run_id(input)?),
             "resultView" => self.result_view(&run_id(input)?),
+            "healthStatus" => Ok(self.health_status()?.map_or(Value::Null, |record| record.to_value())),
+            "isDue" => self.is_due().map(Value::from),
             _ => Err(wrong(&format!("no such method, method=`{method}`"))),
         }
     }

@@ -9,6 +9,7 @@ use super::input::{id, missing, text, wrong};
 use super::pass::Pass;
 use super::task::Task;
 use crate::error::{Code, Error, Result};
+use crate::execution::capability::{Action, Choice};
 use crate::execution::contract::question::Job;
 use crate::execution::contract::{Method, Reply};
 use crate::execution::controls;
@@ -16,6 +17,7 @@ use crate::execution::ledger::lock::{self, AbortToken, PUBLICATION_LOCK};
 use crate::execution::ledger::record::{CancellationStatus, Execution, FenceKind};
 use crate::execution::machine::{Ended, Line};
 use crate::execution::transition::cancel::{self as transition, Request};
+use crate::execution::transition::local;
 use crate::json::{Object, Value};
 use crate::storage::{Directory, LockGuard};
 
@@ -42,6 +44,8 @@ pub(super) async fn cancel(
     let publication = publication_lock(&inner, &root, &abort)?;
     let mut task = Task::open_beside_publication(&inner, root, &abort)?;
     apply_queued(&mut task)?;
+    // Saved together with the request.
+    task.adopt_from_before(text(&input, "legacySessionId")?.as_deref())?;
     let request = Request {
         kind,
         reason: inner.redactor.text(&reason).into_owned(),
@@ -76,6 +80,34 @@ pub(super) async fn cancel(
     Ok(answer(run.as_ref()))
 }
 
+/// `interrupt`: stops the turn of a process run and keeps its session, without a fence (EX-CAN-54).
+pub(super) async fn interrupt(
+    inner: Arc<Inner>,
+    line: Line,
+    abort: AbortToken,
+    input: Object,
+) -> Result<Value> {
+    let reason = text(&input, "reason")?.unwrap_or_else(|| "interrupt".to_owned());
+    let mut task = Task::open(&inner, &abort)?;
+    let run = task.ledger.current().filter(|run| !run.is_settled()).cloned();
+    let session = run.as_ref().and_then(|run| run.session_id.clone());
+    inner.capability.check(&Choice { session, ..Choice::new(Action::Interrupt) })?;
+    if !inner.options.is_local() {
+        return Err(
+            Error::new(Code::ExecutionCapability, "the transport has no interrupt").with_reason("interrupt")
+        );
+    }
+    let run = run.ok_or_else(|| Error::new(Code::ExecutionUnknownRun, "no run is live"))?;
+    let reason = inner.redactor.text(&reason).into_owned();
+    let next = local::interrupted(&task.ledger, &run.run_id, &reason, task.now());
+    task.persist(next)?;
+    task.align(&run.run_id);
+    let mut pass = Pass::over(task, line);
+    let failure = pass.local().await.err();
+    pass.finish(failure)?;
+    Ok(answer(pass.task.ledger.executions.get(&run.run_id)))
+}
+
 /// `requestCancel`: only queues (EX-CAN-03).
 pub(super) fn request_cancel(inner: &Arc<Inner>, abort: &AbortToken, input: &Object) -> Result<Value> {
     let reason = reason(input)?;
@@ -86,6 +118,9 @@ pub(super) fn request_cancel(inner: &Arc<Inner>, abort: &AbortToken, input: &Obj
     let _publication = publication_lock(inner, &root, abort)?;
     let ledger = inner.read(&*root)?;
     ledger.check_owner(&inner.owner)?;
+    if ledger.created_at.is_none() {
+        inner.sync_root_name()?;
+    }
     let reason = inner.redactor.text(&reason).into_owned();
     let now = inner.host.clock.wall_ms();
     {
@@ -102,8 +137,13 @@ pub(super) fn request_cancel(inner: &Arc<Inner>, abort: &AbortToken, input: &Obj
 pub(super) fn apply_queued(task: &mut Task) -> Result<()> {
     let queued = controls::list(&*task.root)?;
     let inner = Arc::clone(&task.inner);
+    let is_any = queued.iter().any(|control| control.is_queued() && control.content.is_some());
+    let saved = task.ledger.clone();
+    if is_any {
+        task.adopt_from_before(None)?;
+    }
     let mut next = task.ledger.clone();
-    let mut is_any = false;
+    task.ledger = saved;
     for control in queued.iter().filter(|control| control.is_queued() && control.content.is_some()) {
         let request = Request {
             kind: FenceKind::Operator,
@@ -113,7 +153,6 @@ pub(super) fn apply_queued(task: &mut Task) -> Result<()> {
             requested_at: control.requested_at(),
         };
         next = transition::requested(&next, &request, inner.options.is_local(), inner.capability.cancel);
-        is_any = true;
     }
     if is_any {
         task.persist_if_changed(next)?;
@@ -157,10 +196,10 @@ impl Pass {
                 let progress_ms = inner.options.limits.progress_ms;
                 transition::answered(&self.task.ledger, &run.run_id, *confirmed, now, progress_ms)
             }
-            Err(_) => {
+            Err(error) => {
                 let retry_after_ms = self.take_retry_after();
                 let delay = |failures| inner.delay_ms(failures, retry_after_ms);
-                transition::lost(&self.task.ledger, &run.run_id, now, delay)
+                transition::lost(&self.task.ledger, &run.run_id, error, now, delay)
             }
         };
         self.task.persist(next)?;

@@ -12,6 +12,7 @@ use crate::execution::contract::{ErrorKind, Method, Reply};
 use crate::execution::job::number;
 use crate::execution::ledger::record::{Execution, Operation};
 use crate::execution::machine::Ended;
+use crate::execution::money::{Nanos, Round};
 use crate::execution::result::{self, Judged, refused};
 use crate::execution::states::ProviderState;
 use crate::execution::transition::observe;
@@ -112,7 +113,7 @@ pub(super) async fn collect(pass: &mut Pass) -> Result<()> {
         provider: &inner.owner.provider,
         collected_at_ms: now,
     };
-    let mut text = private_result(&collected, reply.members(), &inner.redactor).to_json();
+    let mut text = private_result(&collected, &accounted(reply.members()), &inner.redactor).to_json();
     text.push('\n');
     if replaces && directory.metadata(SUPERSEDED).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     {
@@ -123,6 +124,18 @@ pub(super) async fn collect(pass: &mut Pass) -> Result<()> {
     save(&pass.task, &*directory, &run.run_id, RESULT, &text)?;
     pass.task.point("collect.result")?;
     adopt(&mut pass.task, &operation, &judged, None)
+}
+
+/// The members of a result with the cost in it as it counts (EX-COST-11, EX-COST-20); what is no amount is unknown.
+fn accounted(result: &Object) -> Object {
+    let mut result = result.clone();
+    if let Some(Value::Object(outcome)) = result.get_mut("outcome")
+        && let Some(cost) = outcome.get_mut("cost")
+    {
+        *cost =
+            Nanos::from_value(cost, Round::Up).map_or(Value::Null, |cost| Value::Number(cost.to_number()));
+    }
+    result
 }
 
 /// A valid result that is on disk becomes the ledger's.

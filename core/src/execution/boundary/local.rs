@@ -87,8 +87,7 @@ fn accept(task: &mut Task, operation_id: &str, session: Option<String>) -> Resul
     let run_id = task.ledger.operations.get(operation_id).map(|operation| operation.run_id.clone());
     let run_id = run_id.unwrap_or_default();
     task.align(&run_id);
-    let mut files = task.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
-    files.writer.persist(&*task.root, "", job::LATEST_RUN, &run_id)
+    task.point_at(&run_id)
 }
 
 /// `{pid, identity, group, startedAt}` of the process that was started (EX-LOC-03).
@@ -126,20 +125,22 @@ impl Pass {
     /// What is a reason to come again.
     pub(super) async fn local(&mut self) -> Result<()> {
         let Some((mut run, mut operation)) = self.current_local() else { return Ok(()) };
-        if operation.acceptance == Acceptance::Unknown {
+        if let Some(lost) = operation.as_ref().filter(|lost| lost.acceptance == Acceptance::Unknown) {
             // L1: a job record of this run and operation, with a process, is the exact acceptance; L2 otherwise.
             let Some(session) = self.recorded_process(&run)? else { return Ok(()) };
-            accept(&mut self.task, &operation.operation_id, session)?;
+            accept(&mut self.task, &lost.operation_id, session)?;
             let Some(accepted) = self.current_local() else { return Ok(()) };
             (run, operation) = accepted;
         }
         let is_timed_out = transition::has_own_timeout(&self.task.ledger, &run.run_id);
-        if operation.acceptance != Acceptance::Accepted || (run.is_settled() && !is_timed_out) {
+        let is_absent = operation.as_ref().is_some_and(|known| known.acceptance == Acceptance::Absent);
+        if is_absent || (run.is_settled() && !is_timed_out) {
             return Ok(());
         }
         if run.state == ProviderState::RetrievingResults && run.exit_snapshot.is_some() && !is_timed_out {
-            return self.settle(&run, &operation).await;
+            return self.settle(&run, operation.as_ref()).await;
         }
+        self.task.point_at(&run.run_id)?;
         let seen = self.observe_tree(&run).await?;
         let now = self.task.now();
         let stop = run.cancellation.clone().filter(|stop| !stop.status.is_final());
@@ -149,7 +150,7 @@ impl Pass {
                     .with_reason("unreadable"))
             }
             Tree::Alive => self.press(&run, stop.as_ref(), is_timed_out).await,
-            Tree::Gone if is_timed_out => self.settle_timeout(&run, &operation, &seen.exit).await,
+            Tree::Gone if is_timed_out => self.settle_timeout(&run, operation.as_ref(), &seen.exit).await,
             Tree::Gone if was_stopped(stop.as_ref(), &seen.exit) => {
                 let next = transition::stopped(&self.task.ledger, &run.run_id, now);
                 self.task.persist(next)?;
@@ -161,14 +162,15 @@ impl Pass {
                 self.task.persist(next)?;
                 self.task.align(&run.run_id);
                 let Some((run, operation)) = self.current_local() else { return Ok(()) };
-                self.settle(&run, &operation).await
+                self.settle(&run, operation.as_ref()).await
             }
         }
     }
 
-    fn current_local(&self) -> Option<(Execution, Operation)> {
+    /// The current process run with its operation, which one from before the ledger does not have.
+    fn current_local(&self) -> Option<(Execution, Option<Operation>)> {
         let run = self.task.ledger.current().filter(|_| self.task.inner.options.is_local())?;
-        Some((run.clone(), self.task.ledger.operation_of(run)?.clone()))
+        Some((run.clone(), self.task.ledger.operation_of(run).cloned()))
     }
 
     /// The session of a job record that matches run and operation and names a process; none where it does not.
@@ -255,7 +257,7 @@ impl Pass {
     }
 
     /// Reads what the harness's own output says, saves it as the result, and settles the run (EX-LOC-20 to EX-LOC-22).
-    async fn settle(&mut self, run: &Execution, operation: &Operation) -> Result<()> {
+    async fn settle(&mut self, run: &Execution, operation: Option<&Operation>) -> Result<()> {
         let directory = self.run_directory()?;
         let saved = job::read_object(&*directory, RESULT).ok().flatten();
         let own = saved.filter(|saved| {
@@ -276,8 +278,7 @@ impl Pass {
                 (settlement, exit.map_or(Value::Null, integer))
             }
         };
-        let next =
-            transition::settled(&self.task.ledger, &operation.operation_id, &settlement, self.task.now())?;
+        let next = transition::settled(&self.task.ledger, &run.run_id, &settlement, self.task.now())?;
         self.task.persist(next)?;
         self.task.point("collect.ledger")?;
         self.task.align_with_exit(&run.run_id, &exit);
@@ -285,7 +286,12 @@ impl Pass {
     }
 
     /// EX-CAN-42: a timeout is a failure, whatever the run would say of itself later.
-    async fn settle_timeout(&mut self, run: &Execution, operation: &Operation, exit: &Exit) -> Result<()> {
+    async fn settle_timeout(
+        &mut self,
+        run: &Execution,
+        operation: Option<&Operation>,
+        exit: &Exit,
+    ) -> Result<()> {
         let directory = self.run_directory()?;
         let (mut settlement, mut told) = self.read_outcome(run, exit.exit).await?;
         check_session(run, &settlement)?;
@@ -296,7 +302,7 @@ impl Pass {
             self.save_result(&*directory, run, operation, told, exit.ended_at)?;
         }
         let now = self.task.now();
-        let next = transition::timed_out(&self.task.ledger, &operation.operation_id, &settlement, exit, now)?;
+        let next = transition::timed_out(&self.task.ledger, &run.run_id, &settlement, exit, now)?;
         self.task.persist(next)?;
         self.task.point("collect.ledger")?;
         self.task.align_with_exit(&run.run_id, &exit.exit.map_or(Value::Null, integer));
@@ -338,7 +344,7 @@ impl Pass {
         &mut self,
         directory: &dyn Directory,
         run: &Execution,
-        operation: &Operation,
+        operation: Option<&Operation>,
         outcome: Object,
         ended_at: Option<u64>,
     ) -> Result<()> {
@@ -347,7 +353,10 @@ impl Pass {
         reply.insert("providerJobId", Value::from(run.run_id.as_str()));
         reply.insert("turnId", Value::Null);
         reply.insert("sessionId", Value::from(run.session_id.as_deref()));
-        reply.insert("inputHead", Value::from(operation.input_head.as_deref()));
+        reply.insert(
+            "inputHead",
+            Value::from(operation.and_then(|operation| operation.input_head.as_deref())),
+        );
         reply.insert("outcome", Value::Object(outcome));
         reply.insert("completedAt", Value::from(ended_at));
         let collected = Collected {

@@ -34,6 +34,7 @@ pub use projection::{UnresolvedOperation, execution_live, unresolved};
 use super::backoff::{self, Jitter, RandomJitter};
 use super::capability::Capability;
 use super::contract::request::Scope;
+use super::health::HealthRecord;
 use super::ledger::file::{LedgerFile, Writer};
 use super::ledger::lock::AbortToken;
 use super::ledger::record::{Action, FenceKind};
@@ -111,6 +112,13 @@ impl Inner {
         let failed =
             |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
         self.host.files.open_or_create(&self.options.root).map_err(failed)
+    }
+
+    /// Makes the name of the task's root durable. Due before the first write into it.
+    fn sync_root_name(&self) -> Result<()> {
+        self.host.files.sync_parent(&self.options.root).map_err(|error| {
+            Error::new(Code::ExecutionIo, "the task's root cannot be made durable").with_source(error)
+        })
     }
 
     /// Whose work it is, as calls name it.
@@ -260,6 +268,13 @@ impl Boundary {
         self.machine(|inner, line| cancel::cancel(inner, line, abort, FenceKind::Timeout, input))
     }
 
+    /// Stops the turn of the current process run, keeps its session and sets no fence (EX-CAN-54); gives what a stop gives. Its
+    /// output is quarantined, and nothing is continued before its whole tree is gone.
+    #[must_use]
+    pub fn interrupt(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| cancel::interrupt(inner, line, abort, input))
+    }
+
     /// Queues a stop, also while somebody else has the task's lock for provider I/O (EX-CAN-03): `{queued: true}`. From then on
     /// nothing is dispatched, and the next pass applies it. Input: `reason`, `controlId`, and if wanted `runId`.
     #[must_use]
@@ -341,6 +356,27 @@ impl Boundary {
     /// As [`Boundary::preparation_status`], and `EXECUTION_VERSION` for a result of another package.
     pub fn judge_preparation(&self, run_id: &str) -> Result<Judgement> {
         reading::judge_preparation(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Whether a pass is due: the current run's, its pending stop's, or because a stop is queued (EX-REC-05). Reads, takes no
+    /// lock. A pass that is not due calls nobody; a lane leaves it out.
+    ///
+    /// # Errors
+    /// Those of [`Boundary::inspect`], and `EXECUTION_VERSION` for a control of another package.
+    pub fn is_due(&self) -> Result<bool> {
+        reading::is_pass_due(&self.inner).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// What the boundary's health store has recorded of its account (EX-BND-20); none where nothing is, or nobody keeps records.
+    /// Reads, takes no lock, probes nothing.
+    ///
+    /// # Errors
+    /// Those of the store: `EXECUTION_VERSION` with the reason `health`, `EXECUTION_HEALTH` with the reason `shape`,
+    /// `EXECUTION_IO`.
+    pub fn health_status(&self) -> Result<Option<HealthRecord>> {
+        let Some(health) = &self.inner.options.health else { return Ok(None) };
+        let status = health.status(&self.inner.owner.provider, &self.inner.owner.account);
+        status.map_err(|error| self.inner.redacted(error))
     }
 
     fn machine<F>(&self, code: impl FnOnce(Arc<Inner>, Line) -> F) -> Machine

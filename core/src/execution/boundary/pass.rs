@@ -9,16 +9,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::task::Task;
-use super::{Inner, collect, projection};
+use super::{Inner, collect, projection, reading};
 use crate::error::{Code, Error, Result};
-use crate::execution::backoff::is_due;
 use crate::execution::contract::question::{Intent, Job};
 use crate::execution::contract::{Method, Reply, TransportError};
 use crate::execution::cursor::{Cursor, gap_id};
 use crate::execution::ledger::lock::AbortToken;
-use crate::execution::ledger::record::{
-    Acceptance, Action, Cancellation, CancellationStatus, Execution, Operation,
-};
+use crate::execution::ledger::record::{Acceptance, Action, Execution, Operation};
 use crate::execution::machine::{Ended, Line};
 use crate::execution::observation::{Observation, Recorded};
 use crate::execution::states::ProviderState;
@@ -54,15 +51,8 @@ pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, 
     pass.align();
     let is_forced = matches!(wish, Wish::Forced);
     let now = pass.task.now();
-    let due = |at| is_forced || is_due(at, now);
-    let (is_pass_due, is_stop_due) = match pass.task.ledger.current() {
-        Some(run) => {
-            let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
-            let stop = run.cancellation.as_ref().filter(is_pending);
-            (due(run.next_attempt_at), stop.is_some_and(|stop| due(stop.next_attempt_at)))
-        }
-        None => (false, false),
-    };
+    let reading::Due { pass: is_pass_due, stop: is_stop_due } =
+        reading::due(pass.task.ledger.current(), is_forced, now);
     let failure = if is_pass_due {
         pass.steps(is_forced).await.err()
     } else if is_stop_due && pass.task.inner.options.is_local() {
@@ -101,7 +91,7 @@ pub(super) async fn collect_run(
     if !is_current || !retrieves {
         return Ok(projection::project(&pass.task.ledger, pass.task.ledger.executions.get(&run_id), &inner));
     }
-    let failure = collect::collect(&mut pass).await.err();
+    let failure = pass.collection().await.err();
     let failure = pass.finish(failure)?;
     Ok(pass.report(failure))
 }
@@ -225,19 +215,30 @@ impl Pass {
             return Ok(());
         }
         let journal = self.recover_journal();
+        let done = self.steps_behind(&journal, is_forced).await;
+        match journal {
+            // Whatever else failed, the journal is what has to be put right first.
+            Err(error) if !self.is_settled() => Err(error),
+            _ => done,
+        }
+    }
+
+    /// A rejection that was cut short is finished before the provider is asked for the result again (EX-ART-64).
+    async fn collection(&mut self) -> Result<()> {
         let directory = self.run_directory()?;
         collect::recover_rejected(&mut self.task, &*directory)?;
-        let observed = match &journal {
-            Ok(()) => self.observe(is_forced).await,
-            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
-            Err(_) => self.stop(is_forced).await.map(drop),
-        };
-        observed?;
-        collect::collect(self).await?;
+        collect::collect(self).await
+    }
+
+    async fn steps_behind(&mut self, journal: &Result<()>, is_forced: bool) -> Result<()> {
+        let directory = self.run_directory()?;
+        collect::recover_rejected(&mut self.task, &*directory)?;
         match journal {
-            Err(error) if !self.is_settled() => Err(error),
-            _ => Ok(()),
+            Ok(()) => self.observe(is_forced).await?,
+            // Its reply could not be saved (EX-JRN-13); a stop is sent all the same (EX-JRN-22).
+            Err(_) => drop(self.stop(is_forced).await?),
         }
+        collect::collect(self).await
     }
 
     fn is_settled(&self) -> bool {
@@ -341,8 +342,13 @@ impl Pass {
         self.task.point("pass.events")?;
         let progress_ms = self.task.inner.options.limits.progress_ms;
         let now = self.task.now();
-        let next =
+        let mut next =
             observe::observed(&self.task.ledger, &operation.operation_id, observation, now, progress_ms)?;
+        // An ended run has no stop that is to be sent again. While there is one, its failure stays told (EX-ERR-05).
+        self.stop_failure.take_if(|_| observation.state.is_terminal());
+        if let Some(failure) = &self.stop_failure {
+            next = observe::noted(&next, &run.run_id, failure, now);
+        }
         self.task.persist(next)?;
         self.task.point("pass.state")?;
         self.task.align(&run.run_id);
@@ -436,6 +442,11 @@ impl Pass {
     pub(super) fn finish(&mut self, failure: Option<Error>) -> Result<Option<Error>> {
         let Some(failure) = failure else { return Ok(self.stop_failure.take()) };
         let Some(run) = self.task.ledger.current() else { return Err(failure) };
+        if run.is_settled() {
+            // What it failed at came after the end was saved, and there is nothing to come again for (EX-REC-26).
+            self.align();
+            return Ok(Some(failure));
+        }
         let run_id = run.run_id.clone();
         let delay = self.task.inner.delay_ms(run.failures.saturating_add(1), self.retry_after_ms);
         let next = observe::failed(&self.task.ledger, &run_id, &failure, self.task.now(), delay);

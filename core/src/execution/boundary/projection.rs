@@ -75,11 +75,9 @@ pub(super) fn recovery(
         _ if is_unknown && !has_lookup => Some("inspect-key"),
         Some("session") => Some("restore-session"),
         Some("future" | "time" | "stale") => Some("correct-clock"),
-        Some("contradiction" | "foreign" | "incomplete" | "oversized" | "missing" | "ambiguous")
-            if !is_unknown =>
-        {
-            Some("correct-result")
-        }
+        // The provider has none yet, and nothing of it is wrong.
+        Some("missing") => Some("retry-later"),
+        _ if error.is_some_and(|error| error.code == Code::ExecutionResult.name()) => Some("correct-result"),
         _ if error.is_some_and(|error| error.code == Code::ExecutionJournal.name()) => Some("restore-backup"),
         _ if is_unknown || error.is_some() => Some("retry-later"),
         _ => None,

@@ -1,5 +1,5 @@
-//! What may be read of a run without a lock: its job record, its outcome, and how its preparation stands (EX-BND-16, EX-BND-20,
-//! EX-BND-26, EX-BND-31, EX-PRE-16, EX-PRE-22). Nothing here writes, takes a lock or calls anybody.
+//! What may be read of a run without a lock: its job record, its outcome, how its preparation stands, and whether a pass is due
+//! (EX-BND-16, EX-BND-20, EX-BND-26, EX-BND-31, EX-PRE-16, EX-PRE-22, EX-REC-05). Nothing here writes, takes a lock or calls anybody.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use super::Inner;
 use crate::error::{Code, Error, Result};
+use crate::execution::backoff::is_due;
 use crate::execution::ledger::Ledger;
-use crate::execution::ledger::record::{Execution, RunKind};
+use crate::execution::ledger::record::{Cancellation, CancellationStatus, Execution, RunKind};
 use crate::execution::preparation::{self, Judgement, Status};
-use crate::execution::{job, keys, outcome};
+use crate::execution::{controls, job, keys, outcome};
 use crate::journal::RESULT;
 use crate::json::{Object, Value};
 use crate::storage::Directory;
@@ -125,6 +126,35 @@ pub(super) fn judge_preparation(inner: &Inner, run_id: &str) -> Result<Judgement
     let result = directory.map(|directory| result(&*directory)).transpose()?.flatten();
     let has_result = result.is_some_and(|result| outcome::is_own(&result, &ledger.owner, run));
     Ok(if has_result { preparation::judge(run, ledger.intake_deadline_at) } else { Judgement::Pending })
+}
+
+/// What is due of a run.
+pub(super) struct Due {
+    /// A pass.
+    pub(super) pass: bool,
+    /// Its pending stop, which has a time of its own.
+    pub(super) stop: bool,
+}
+
+/// What is due of the current run now, in milliseconds since 1970 (EX-REC-05). Of a task without one nothing is.
+pub(super) fn due(run: Option<&Execution>, is_forced: bool, now: u64) -> Due {
+    let due = |at| is_forced || is_due(at, now);
+    let is_pending = |stop: &&Cancellation| stop.status == CancellationStatus::Pending;
+    let stop = run.and_then(|run| run.cancellation.as_ref()).filter(is_pending);
+    Due {
+        pass: run.is_some_and(|run| due(run.next_attempt_at)),
+        stop: stop.is_some_and(|stop| due(stop.next_attempt_at)),
+    }
+}
+
+/// Whether a pass would do anything now.
+pub(super) fn is_pass_due(inner: &Inner) -> Result<bool> {
+    let (root, ledger) = ledger(inner)?;
+    let due = due(ledger.current(), false, inner.host.clock.wall_ms());
+    if due.pass || due.stop {
+        return Ok(true);
+    }
+    Ok(root.map(|root| controls::queued(&*root)).transpose()?.flatten().is_some())
 }
 
 fn known<'a>(ledger: &'a Ledger, run_id: &str) -> Result<&'a Execution> {

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
 use crate::execution::ledger::{Ledger, file};
+use crate::execution::transition::local::{self, LegacyRun};
 use crate::execution::{controls, job};
 use crate::json::{Object, Value};
 use crate::storage::{Directory, LockGuard};
@@ -61,9 +62,12 @@ impl Task {
     }
 
     fn locked(inner: &Arc<Inner>, root: Arc<dyn Directory>, guard: LockGuard) -> Result<Self> {
-        let ledger = inner.read(&*root)?;
+        let mut files = inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let ledger = files.ledger.read(&*root, &inner.owner)?;
         ledger.check_owner(&inner.owner)?;
         ledger.check_cursors()?;
+        files.ledger.make_durable(&*root)?;
+        drop(files);
         Ok(Task { inner: Arc::clone(inner), root, saved: ledger.clone(), ledger, _lock: guard })
     }
 
@@ -89,6 +93,10 @@ impl Task {
     /// # Errors
     /// `EXECUTION_IO`. The task goes on with the old one.
     pub(super) fn persist(&mut self, ledger: Ledger) -> Result<()> {
+        if self.ledger.created_at.is_none() {
+            // Whoever made the root may have died before its name was durable, and every later write relies on it.
+            self.inner.sync_root_name()?;
+        }
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &mut *files;
         files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
@@ -227,5 +235,33 @@ impl Task {
             opened => opened.map_err(failed)?,
         };
         Ok(job::read(&*run)?.map(|job| (run_id, job)))
+    }
+
+    /// Takes a process run from before the ledger over before its stop, in memory: the next Persist saves it (EX-CAN-37). One that
+    /// has ended, or that its job record does not name exactly, is left alone (EX-CAN-38, EX-LOC-24).
+    ///
+    /// # Errors
+    /// As [`Task::run_from_before`].
+    pub(super) fn adopt_from_before(&mut self, known_session: Option<&str>) -> Result<()> {
+        let Some((run_id, job)) = self.run_from_before()? else { return Ok(()) };
+        if let Some(legacy) = LegacyRun::of(&run_id, &job, known_session) {
+            let transport = &self.inner.capability.transport;
+            self.ledger = local::adopted(&self.ledger, &legacy, transport, self.now());
+        }
+        Ok(())
+    }
+
+    /// Points `latest-run` at the current process run, where it points elsewhere (EX-LOC-18).
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`.
+    pub(super) fn point_at(&self, run_id: &str) -> Result<()> {
+        let mut bytes = Vec::new();
+        let stands = self.root.read_and_close(job::LATEST_RUN, 1024, &mut bytes).is_ok();
+        if stands && bytes == run_id.as_bytes() {
+            return Ok(());
+        }
+        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.writer.persist(&*self.root, "", job::LATEST_RUN, run_id)
     }
 }

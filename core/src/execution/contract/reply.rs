@@ -8,6 +8,9 @@ use crate::error::{Code, Error, Result};
 use crate::execution::cursor::{Cursor, InvalidCursor};
 use crate::json::{Object, Value};
 
+/// What is to be done about another session (EX-IDN-19).
+pub(in crate::execution) const SESSION_REMEDY: &str = "restore the exact owned stream or cache, then retry; do not move sessions between runs and do not dispatch again";
+
 /// What stands in the place of half a character.
 const REPLACEMENT: char = '\u{fffd}';
 
@@ -105,7 +108,9 @@ impl Reply {
     /// recorded one, byte for byte (EX-IDN-05, EX-IDN-09).
     pub fn session(&self, recorded: Option<&str>) -> Result<Option<String>> {
         let Some(value) = self.given("sessionId") else { return Ok(None) };
-        let refuse = |message: &str| protocol("session", format!("{message}, member=`sessionId`"));
+        let refuse = |message: &str| {
+            protocol("session", format!("{message}, member=`sessionId`")).with_remedy(SESSION_REMEDY)
+        };
         let session = self.name(value).ok_or_else(|| refuse("a session is no nonempty string"))?;
         if recorded.is_some_and(|recorded| recorded != session) {
             return Err(refuse("a reply names another session than the recorded one"));

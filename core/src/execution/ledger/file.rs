@@ -25,6 +25,8 @@ pub struct LedgerFile {
     /// What the file held, and what that says. Compared byte for byte, because no time of a file is fine enough to tell two
     /// replacements apart.
     known: Option<(Vec<u8>, Ledger)>,
+    /// Whether what is known is durable: who replaced the file may have died before it synced the directory.
+    is_durable: bool,
 }
 
 impl LedgerFile {
@@ -50,7 +52,23 @@ impl LedgerFile {
         }
         let ledger = Ledger::parse(&bytes)?;
         self.known = Some((bytes, ledger.clone()));
+        self.is_durable = false;
         Ok(ledger)
+    }
+
+    /// Makes durable what was read, so that nothing is answered from it that a power loss takes back. Syncs the directory where
+    /// somebody else wrote the file, and does nothing otherwise. The caller holds the task's lock.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`.
+    pub fn make_durable(&mut self, root: &dyn Directory) -> Result<()> {
+        if self.known.is_some() && !self.is_durable {
+            root.sync().map_err(|error| {
+                Error::new(Code::ExecutionIo, "execution.json cannot be made durable").with_source(error)
+            })?;
+            self.is_durable = true;
+        }
+        Ok(())
     }
 
     /// Puts a ledger in its place: on disk, file and directory, once this has returned.
@@ -61,6 +79,7 @@ impl LedgerFile {
         let text = ledger.encode();
         writer.persist(root, "", LEDGER, &text)?;
         self.known = Some((text.into_bytes(), ledger.clone()));
+        self.is_durable = true;
         Ok(())
     }
 }

@@ -77,8 +77,8 @@ impl Clock for AbortableClock<'_> {
     }
 }
 
-/// Takes a lock of a task's root, and writes into the file who holds it. Waits for at most `wait`, and never blocks in the
-/// kernel. The lock is released by dropping what this gives.
+/// Takes a lock of a task's root, or of a health store's, and writes into the file who holds it. Waits for at most `wait`, and
+/// never blocks in the kernel. The lock is released by dropping what this gives.
 ///
 /// # Errors
 /// `EXECUTION_BUSY` when somebody else held it until then, with the reason `aborted` when the caller's token ended the wait;
@@ -103,12 +103,11 @@ pub fn acquire(
         LockError::Cancelled => {
             Error::new(Code::ExecutionBusy, format!("the wait for {name} was aborted")).with_reason("aborted")
         }
-        LockError::DoesNotExclude => Error::new(
-            Code::ExecutionCapability,
-            "locks do not exclude on the file system of the task's root",
-        )
-        .with_reason("locking")
-        .with_remedy("move the task's root to a local file system with working flock"),
+        LockError::DoesNotExclude => {
+            Error::new(Code::ExecutionCapability, "locks do not exclude on the file system of the directory")
+                .with_reason("locking")
+                .with_remedy("move the directory to a local file system with working flock")
+        }
         LockError::Moved => Error::new(Code::ExecutionIo, format!("{name} cannot be locked")),
         LockError::Io(error) => {
             Error::new(Code::ExecutionIo, format!("{name} cannot be locked")).with_source(error)

@@ -4,6 +4,7 @@
 //! 1970, amounts are US dollars to the nano-dollar.
 
 use super::fields::{Field, Members, member, others, record, word_fields};
+use crate::error::Error;
 pub use crate::execution::capability::RunKind;
 pub use crate::execution::contract::Phase;
 use crate::execution::money::{Nanos, Round};
@@ -273,6 +274,15 @@ record! {
         pub reason: Option<String> = "reason",
         /// When.
         pub at: u64 = "at",
+    }
+}
+
+impl LastError {
+    /// A failure at a time, in milliseconds since 1970.
+    #[must_use]
+    pub fn of(error: &Error, at: u64) -> Self {
+        let reason = error.reason().map(str::to_owned);
+        LastError { code: error.code().name().to_owned(), reason, at, unknown: Object::new() }
     }
 }
 

@@ -1,10 +1,11 @@
 //! What stop requests and their replies make of a ledger: fences by rank, and the record of a stop as a pure state table
 //! (EX-CAN-02 to EX-CAN-21, EX-CAN-39).
 
+use crate::error::Error;
 use crate::execution::keys;
 use crate::execution::ledger::Ledger;
 use crate::execution::ledger::record::{
-    Acceptance, Cancellation, CancellationStatus, Execution, FenceKind, FenceScope, StopFence,
+    Acceptance, Cancellation, CancellationStatus, Execution, FenceKind, FenceScope, LastError, StopFence,
 };
 use crate::execution::states::{ProviderState, TerminalState};
 use crate::json::Object;
@@ -155,8 +156,15 @@ pub fn answered(before: &Ledger, run_id: &str, confirmed: bool, now: u64, progre
 
 /// The reply to a stop was lost: it stays pending, and is sent again with the same key (EX-CAN-15).
 #[must_use]
-pub fn lost(before: &Ledger, run_id: &str, now: u64, delay_ms: impl FnOnce(u64) -> u64) -> Ledger {
-    change(before, run_id, |_, stop| {
+pub fn lost(
+    before: &Ledger,
+    run_id: &str,
+    error: &Error,
+    now: u64,
+    delay_ms: impl FnOnce(u64) -> u64,
+) -> Ledger {
+    change(before, run_id, |run, stop| {
+        run.last_error = Some(LastError::of(error, now));
         stop.failures = stop.failures.saturating_add(1);
         stop.next_attempt_at = Some(now.saturating_add(delay_ms(stop.failures)));
     })

@@ -5,9 +5,11 @@
 use super::dispatch::{charge, operation_and_run, put};
 use crate::error::{Code, Error, Result};
 use crate::execution::cost;
+use crate::execution::keys;
 use crate::execution::ledger::Ledger;
 use crate::execution::ledger::record::{
-    Acceptance, CancellationStatus, Execution, ExitSnapshot, FenceKind, FenceScope, OwnedIdentity,
+    Acceptance, Cancellation, CancellationStatus, Execution, ExitSnapshot, FenceKind, FenceScope,
+    OwnedIdentity, RunKind,
 };
 use crate::execution::states::{ProviderState, TerminalState};
 use crate::json::{Object, Value};
@@ -156,11 +158,10 @@ pub fn stopped(before: &Ledger, run_id: &str, now: u64) -> Ledger {
 ///
 /// # Errors
 /// `EXECUTION_UNKNOWN_RUN`; `EXECUTION_ALLOWANCE` where the charges are no amount any more.
-pub fn settled(before: &Ledger, operation_id: &str, settlement: &Settlement, now: u64) -> Result<Ledger> {
-    let (_, run) = operation_and_run(before, operation_id)?;
+pub fn settled(before: &Ledger, run_id: &str, settlement: &Settlement, now: u64) -> Result<Ledger> {
     let end = if settlement.ok { TerminalState::Succeeded } else { TerminalState::Failed };
-    let mut ledger = pay(before, operation_id, settlement)?;
-    ledger = change(&ledger, &run.run_id, |run| {
+    let mut ledger = pay(before, run_id, settlement)?;
+    ledger = change(&ledger, run_id, |run| {
         let ended_at = run.exit_snapshot.as_ref().and_then(|snapshot| snapshot.ended_at);
         run.terminal_state = Some(end);
         run.state = end.state();
@@ -181,14 +182,13 @@ pub fn settled(before: &Ledger, operation_id: &str, settlement: &Settlement, now
 /// As [`settled`].
 pub fn timed_out(
     before: &Ledger,
-    operation_id: &str,
+    run_id: &str,
     settlement: &Settlement,
     exit: &Exit,
     now: u64,
 ) -> Result<Ledger> {
-    let (_, run) = operation_and_run(before, operation_id)?;
-    let mut ledger = pay(before, operation_id, settlement)?;
-    ledger = change(&ledger, &run.run_id, |run| {
+    let mut ledger = pay(before, run_id, settlement)?;
+    ledger = change(&ledger, run_id, |run| {
         if !run.collected {
             run.terminal_state = Some(TerminalState::Failed);
             run.state = ProviderState::Failed;
@@ -223,9 +223,11 @@ pub fn has_own_timeout(ledger: &Ledger, run_id: &str) -> bool {
 }
 
 /// Adopts cost and session. Another session than the recorded one is refused, and nothing is saved (EX-LOC-21).
-fn pay(before: &Ledger, operation_id: &str, settlement: &Settlement) -> Result<Ledger> {
+fn pay(before: &Ledger, run_id: &str, settlement: &Settlement) -> Result<Ledger> {
     let mut ledger = before.clone();
-    let (mut operation, mut run) = operation_and_run(before, operation_id)?;
+    let Some(mut run) = before.executions.get(run_id).cloned() else {
+        return Err(Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`")));
+    };
     match (&run.session_id, &settlement.session_id) {
         (Some(recorded), Some(told)) if recorded != told => {
             return Err(Error::new(
@@ -240,11 +242,121 @@ fn pay(before: &Ledger, operation_id: &str, settlement: &Settlement) -> Result<L
         (None, Some(told)) => run.session_id = Some(told.clone()),
         _ => {}
     }
-    let known = cost::known_cost(operation.cost_usd.max(run.cost_usd), Some(&settlement.cost));
-    (operation.cost_usd, run.cost_usd) = (known, known);
-    put(&mut ledger, operation, run);
+    // A run from before the ledger has no operation, and so no reservation.
+    let mut operation = before.operation_of(&run).cloned();
+    let spent = operation.as_ref().and_then(|operation| operation.cost_usd).max(run.cost_usd);
+    run.cost_usd = cost::known_cost(spent, Some(&settlement.cost));
+    if let Some(operation) = &mut operation {
+        operation.cost_usd = run.cost_usd;
+    }
+    ledger.executions.put(run_id, run);
+    if let Some(operation) = operation {
+        let operation_id = operation.operation_id.clone();
+        ledger.operations.put(&operation_id, operation);
+    }
     charge(&mut ledger)?;
     Ok(ledger)
+}
+
+/// Adopts a process run from before the ledger as the current one, exactly as its job record names it (EX-CAN-37): it has no
+/// operation and an unknown cost.
+#[must_use]
+pub fn adopted(before: &Ledger, legacy: &LegacyRun, transport: &str, now: u64) -> Ledger {
+    let mut ledger = before.clone();
+    ledger.created_at.get_or_insert(now);
+    ledger.current_run_id = Some(legacy.run_id.clone());
+    let run = Execution {
+        run_id: legacy.run_id.clone(),
+        operation_id: None,
+        kind: RunKind::Implementation,
+        legacy: true,
+        transport: transport.to_owned(),
+        receipt: None,
+        provider_job_id: Some(legacy.run_id.clone()),
+        session_id: legacy.session_id.clone(),
+        turn_id: None,
+        environment: Value::Null,
+        model: Value::Null,
+        policy: Value::Null,
+        state: ProviderState::Running,
+        terminal_state: None,
+        started_at: legacy.started_at,
+        observed_at: None,
+        reconciled_at: None,
+        next_attempt_at: Some(now),
+        terminal_observed_at: None,
+        completed_at: None,
+        collected_at: None,
+        completion_inferred: false,
+        failures: 0,
+        last_error: None,
+        cursor: Value::Null,
+        cost_usd: None,
+        collected: false,
+        quarantined: false,
+        result_rejected: false,
+        absent: false,
+        controls: Vec::new(),
+        cancellation: None,
+        exit_snapshot: None,
+        workflow: Value::Null,
+        unknown: Object::new(),
+    };
+    ledger.executions.put(&legacy.run_id, run);
+    ledger
+}
+
+/// A process run from before the ledger that lives, by its job record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegacyRun {
+    /// The run.
+    pub run_id: String,
+    /// Its session.
+    pub session_id: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub started_at: u64,
+}
+
+impl LegacyRun {
+    /// What a job record says, if it names the run and its process and has no end, and its session is the one that the caller
+    /// knows, where one is known (EX-LOC-24).
+    #[must_use]
+    pub fn of(run_id: &str, job: &Object, known_session: Option<&str>) -> Option<Self> {
+        let text = |key: &str| job.get(key).and_then(Value::as_str);
+        let names_it = text("runId") == Some(run_id);
+        let has_process = job.get("process").and_then(|process| process.get("identity")?.as_str()).is_some();
+        let lives = job.get("endedAt").is_none_or(Value::is_null);
+        let session_id = text("sessionId");
+        let is_known = known_session.is_none_or(|known| session_id == Some(known));
+        (names_it && has_process && lives && is_known).then(|| LegacyRun {
+            run_id: run_id.to_owned(),
+            session_id: session_id.map(str::to_owned),
+            started_at: job.get("startedAt").and_then(|at| at.as_number()?.as_u64()).unwrap_or(0),
+        })
+    }
+}
+
+/// An interruption is wanted: the turn is quarantined and stopped like by a stop, and nothing is fenced (EX-CAN-54).
+#[must_use]
+pub fn interrupted(before: &Ledger, run_id: &str, reason: &str, now: u64) -> Ledger {
+    let owner = &before.owner;
+    let key = keys::cancellation_key(&owner.task_id, &owner.provider, &owner.account, run_id);
+    change(before, run_id, |run| {
+        run.quarantined = true;
+        run.state = ProviderState::CancellationRequested;
+        run.cancellation.get_or_insert_with(|| Cancellation {
+            status: CancellationStatus::Pending,
+            reason: reason.to_owned(),
+            requested_at: now,
+            idempotency_key: key,
+            attempts: 0,
+            failures: 0,
+            last_attempt_at: None,
+            next_attempt_at: Some(now),
+            resolved_at: None,
+            unknown: Object::new(),
+        });
+    })
 }
 
 fn change(before: &Ledger, run_id: &str, work: impl FnOnce(&mut Execution)) -> Ledger {

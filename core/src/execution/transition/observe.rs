@@ -110,12 +110,17 @@ pub fn failed(before: &Ledger, run_id: &str, error: &Error, now: u64, delay_ms: 
     run.failures = run.failures.saturating_add(1);
     run.reconciled_at = Some(now);
     run.next_attempt_at = Some(now.saturating_add(delay_ms));
-    run.last_error = Some(LastError {
-        code: error.code().name().to_owned(),
-        reason: error.reason().map(str::to_owned),
-        at: now,
-        unknown: Object::new(),
-    });
+    run.last_error = Some(LastError::of(error, now));
+    ledger.executions.put(run_id, run);
+    ledger
+}
+
+/// Notes a failure that has its retry data elsewhere (EX-ERR-05).
+#[must_use]
+pub fn noted(before: &Ledger, run_id: &str, error: &Error, now: u64) -> Ledger {
+    let mut ledger = before.clone();
+    let Some(mut run) = before.executions.get(run_id).cloned() else { return ledger };
+    run.last_error = Some(LastError::of(error, now));
     ledger.executions.put(run_id, run);
     ledger
 }

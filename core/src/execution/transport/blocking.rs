@@ -39,7 +39,8 @@ pub trait Transport: Send + Sync {
 /// with `io`.
 ///
 /// # Errors
-/// Those of the boundary's call.
+/// Those of the boundary's call; `EXECUTION_INPUT` with the reason `reply` where the boundary was dropped meanwhile, which
+/// equals a crash.
 ///
 /// # Examples
 ///

@@ -63,7 +63,8 @@ impl<T: Transport + ?Sized + 'static> Worker<T> {
                 }
                 Err(RecvTimeoutError::Timeout) => pause = (pause * 2).min(LONGEST_PAUSE),
             }
-            if abort.is_aborted() || clock.is_cancelled() {
+            // The signal has fired already where the boundary was dropped meanwhile.
+            if abort.is_aborted() || signal.is_aborted() || clock.is_cancelled() {
                 break End::Aborted;
             }
             if clock.wall_ms() >= deadline_at_ms || clock.awake() >= last {

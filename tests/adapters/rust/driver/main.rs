@@ -50,7 +50,6 @@ struct Driver {
 
 struct Open {
     boundary: Boundary,
-    host: Host,
     clock: Arc<ManualClock>,
 }
 
@@ -105,19 +104,20 @@ impl Driver {
             Ok(input) => input,
             Err(error) => return say_done(&id, Err(error)),
         };
-        let (desk, clock) = (Arc::clone(&self.desk), Arc::clone(&open.host.clock));
+        let (desk, clock) = (Arc::clone(&self.desk), Arc::clone(&open.clock) as _);
         let (boundary, abort) = (open.boundary.clone(), AbortToken::new());
-        let (number, said) = self.desk.open(abort.clone());
         // On a thread of its own from the beginning: a paused call may hold what a read waits for, and its answer has to be heard.
-        thread::spawn(move || match boundary.call(&method, input, abort) {
-            Ok(Called::Machine(machine)) => Running { id, number, said, desk, clock }.run(*machine),
-            Ok(Called::Answer(answer)) => {
-                say_done(&id, Ok(answer));
-                desk.forget(number);
-            }
-            Err(error) => {
-                say_done(&id, Err(error));
-                desk.forget(number);
+        thread::spawn(move || {
+            let called = boundary.call(&method, input, abort.clone());
+            // What is open of it is the driver's own clone.
+            drop(boundary);
+            match called {
+                Ok(Called::Machine(machine)) => {
+                    let (number, said) = desk.open(abort);
+                    Running { id, number, said, desk, clock }.run(*machine);
+                }
+                Ok(Called::Answer(answer)) => say_done(&id, Ok(answer)),
+                Err(error) => say_done(&id, Err(error)),
             }
         });
     }
@@ -134,7 +134,7 @@ fn open(message: &Members, desk: &Arc<Desk>) -> Result<Open> {
     options.jitter = Some(Arc::new(FixedJitter(jitter.unwrap_or(1.0))));
     let clock = Arc::new(ManualClock::new(now));
     let host = Host { clock: Arc::clone(&clock) as _, ..Host::system() };
-    Ok(Open { boundary: Boundary::new(options, &host)?, host, clock })
+    Ok(Open { boundary: Boundary::new(options, &host)?, clock })
 }
 
 /// A host that has an object makes the text of it that is judged; what is no value of the library's goes on as it came.

@@ -1,0 +1,325 @@
+"""The execution layer for asyncio: `gallivant.aio.AsyncExecution`, and the host driver under it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+
+from . import _native
+from ._execution_driver import Ports, abort_end, deadline_end, failure_end, reply_end
+from ._execution_json import text_of, value_of
+from ._execution_registry import ExecutionRegistry, made_boundary
+from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
+from ._native import AbortToken, Cancel
+from ._offload import finish, offload, over, told
+from .errors import ExecutionInputError
+from .execution import _lost, _stop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import decimal
+    import os
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+    from typing import Any, Union
+
+    from ._execution_driver import End
+    from ._native import Call, Machine, TestHost
+
+    Path = Union[str, os.PathLike[str]]
+    Document = Union[Mapping[str, Any], str]
+
+
+class _Driver:
+    """Drives the machines of one boundary in an event loop. A step, which reads and writes files, runs on a thread of the pool."""
+
+    def __init__(self, ports: Ports, *, watches_clock: bool) -> None:
+        self._ports = ports
+        self._pause = SHORT_PAUSE if watches_clock else LONG_PAUSE
+        self._tokens: set[AbortToken] = set()
+        self._running: set[tuple[TransportCall, asyncio.Future[End]]] = set()
+
+    async def run(self, method: str, input_json: str) -> str:
+        """Calls a method of the boundary to its end. Gives JSON text."""
+        token = AbortToken()
+        called = await offload(self._ports.boundary.call, method, input_json, token)
+        if isinstance(called, str):
+            return called
+        self._tokens.add(token)
+        try:
+            return await self._drive(called)
+        except ExecutionInputError as refused:
+            if refused.reason == "reply":
+                # The machine went with its boundary, which then says that it is closed.
+                self._ports.boundary.call("capabilities", "{}", token)
+            raise
+        finally:
+            self._tokens.discard(token)
+            await finish(called.close)
+
+    async def close(self) -> None:
+        """Lets go of the boundary and its machines, and ends every call that runs."""
+        # A step that waits for the task's lock would be waited for.
+        for token in self._tokens:
+            token.abort()
+        await finish(self._ports.boundary.close)
+        for call, running in list(self._running):
+            call.signal.fire()
+            running.cancel()
+
+    async def _drive(self, machine: Machine) -> str:
+        step, cancelled = await told(Cancel(), machine.start)
+        while isinstance(step, _native.Call):
+            if cancelled is not None:
+                # Whoever awaits has gone: what the machine asks for is given up unasked.
+                end: End = abort_end
+            else:
+                call = self._ports.call(step)
+                try:
+                    end = await self._carry_out(step, call)
+                except asyncio.CancelledError as stop:
+                    cancelled, end = stop, abort_end
+                if call.is_sending:
+                    machine.sending(step.id)
+            step, late = await told(None, end, machine, step.id)
+            cancelled = cancelled or late
+        if cancelled is not None:
+            raise cancelled
+        return step.result_json()
+
+    async def _carry_out(self, step: Call, call: TransportCall) -> End:
+        running = asyncio.ensure_future(self._method(step, call))
+        # One that is left alone is not to be told of when it ends after all.
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())
+        entry = (call, running)
+        self._running.add(entry)
+        try:
+            if await self._wait(running, call):
+                return abort_end if running.cancelled() else running.result()
+            await self._let_end(running, call)
+            return deadline_end
+        except asyncio.CancelledError:
+            await over(asyncio.ensure_future(self._let_end(running, call)))
+            raise
+        finally:
+            self._running.discard(entry)
+
+    async def _method(self, step: Call, call: TransportCall) -> End:
+        try:
+            reply = self._ports.method(step)(call)
+            return reply_end(reply_text(await reply if inspect.isawaitable(reply) else reply))
+        except asyncio.CancelledError:
+            if call.signal.fired:
+                raise
+            # By itself, and not because anybody gave it up: it has failed.
+            return failure_end(RuntimeError("the method was cancelled"))
+        except Exception as raised:
+            return failure_end(raised)
+
+    async def _wait(self, running: asyncio.Future[End], call: TransportCall) -> bool:
+        """Waits for the method's end. Whether it came before the deadline."""
+        # Also where the wall clock goes back, the call has its time and no more.
+        last = time.monotonic() + call.seconds_left()
+        while not running.done():
+            left = min(call.seconds_left(), last - time.monotonic())
+            if left <= 0:
+                return False
+            await asyncio.wait((running,), timeout=min(left, self._pause))
+        return True
+
+    @staticmethod
+    async def _let_end(running: asyncio.Future[End], call: TransportCall) -> None:
+        """Tells the method that it is over, and gives it its time. What it answers is not read."""
+        call.signal.fire()
+        running.cancel()
+        await asyncio.wait((running,), timeout=GRACE)
+
+
+class AsyncExecution:
+    """As `gallivant.execution.Execution`, awaited, with a transport whose methods are coroutines. Made by
+    `AsyncExecution.make`; an asynchronous context manager.
+
+    A method whose call is over is cancelled, and left alone when it has not ended 1 s later. Cancelling the task that awaits a
+    call ends its wait for the task's lock with nothing written; an outstanding call of the transport is given up, so that the
+    acceptance of a dispatch stays unknown. Either way the cancellation is passed on once what is to be saved is saved.
+    """
+
+    def __init__(
+        self,
+        boundary: _native.Boundary,
+        *,
+        transport: AsyncTransport | None = None,
+        runner: object | None = None,
+        host: TestHost | None = None,
+    ) -> None:
+        limits: dict[str, int] = value_of(boundary.limits_json)
+        self.limits = limits
+        """The limits in force, by their names."""
+        self._driver = _Driver(Ports(boundary, transport, runner, limits), watches_clock=host is not None)
+
+    @classmethod
+    def make(
+        cls,
+        root: Path,
+        *,
+        task_id: str,
+        provider: str,
+        account: str,
+        capabilities: Document | ExecutionRegistry,
+        transport: AsyncTransport | None = None,
+        runner: object | None = None,
+        budget_usd: float | decimal.Decimal | None = None,
+        limits: Mapping[str, int] | None = None,
+        secrets: Iterable[str] = (),
+        health: Document | None = None,
+        intake_deadline_at: int | None = None,
+        host: TestHost | None = None,
+    ) -> AsyncExecution:
+        """As `gallivant.execution.make_execution`. Touches no disk."""
+        boundary = made_boundary(
+            root,
+            False,
+            host,
+            capabilities=capabilities,
+            task_id=task_id,
+            provider=provider,
+            account=account,
+            transport=transport,
+            runner=runner,
+            budget_usd=budget_usd,
+            limits=limits,
+            secrets=secrets,
+            health=health,
+            intake_deadline_at=intake_deadline_at,
+        )
+        return cls(boundary, transport=transport, runner=runner, host=host)
+
+    async def submit(self, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.submit`."""
+        return await self._object("submit", input)
+
+    async def continue_(self, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.continue_`."""
+        return await self._object("continue", input)
+
+    async def prepare(self, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.prepare`."""
+        return await self._object("prepare", input)
+
+    async def recover_response(self, operation_id: str, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.recover_response`."""
+        return await self._object("recoverResponse", _lost(operation_id, input))
+
+    async def startup(self) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.startup`."""
+        return await self._object("startup", {})
+
+    async def reconcile(self, *, force: bool = False) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.reconcile`."""
+        return await self._object("reconcile", {"force": force})
+
+    async def collect(self, run_id: str) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.collect`."""
+        return await self._object("collect", {"runId": run_id})
+
+    async def cancel(
+        self,
+        reason: str,
+        *,
+        run_id: str | None = None,
+        control_id: str | None = None,
+        legacy_session_id: str | None = None,
+    ) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.cancel`."""
+        return await self._object("cancel", _stop(reason, run_id, control_id, legacy_session_id))
+
+    async def request_cancel(self, reason: str, control_id: str, *, run_id: str | None = None) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.request_cancel`."""
+        return await self._object("requestCancel", _stop(reason, run_id, control_id, None))
+
+    async def preparation_stop(self, reason: str) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.preparation_stop`."""
+        return await self._object("preparationStop", _stop(reason, None, None, None))
+
+    async def timeout_stop(self) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.timeout_stop`."""
+        return await self._object("timeoutStop", {})
+
+    async def adopt(self, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.adopt`."""
+        return await self._object("adopt", input)
+
+    async def settle_absent(self, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.settle_absent`."""
+        return await self._object("settleAbsent", input)
+
+    async def inspect(self) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.inspect`."""
+        return await self._object("inspect", {})
+
+    async def outcome(self, run_id: str) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.outcome`."""
+        return await self._optional("outcome", {"runId": run_id})
+
+    async def preparation_status(self, run_id: str) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.preparation_status`."""
+        return await self._object("preparationStatus", {"runId": run_id})
+
+    async def judge_preparation(self, run_id: str) -> str:
+        """As `gallivant.execution.Execution.judge_preparation`."""
+        return str(await self._call("judgePreparation", {"runId": run_id}))
+
+    async def capabilities(self) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.capabilities`."""
+        return await self._object("capabilities", {})
+
+    async def dir_of(self, run_id: str) -> str:
+        """As `gallivant.execution.Execution.dir_of`."""
+        return str(await self._call("dirOf", {"runId": run_id}))
+
+    async def read(self, run_id: str) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.read`."""
+        return await self._optional("read", {"runId": run_id})
+
+    async def current(self) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.current`."""
+        return await self._optional("current", {})
+
+    async def check(self, run_id: str) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.check`."""
+        return await self._object("check", {"runId": run_id})
+
+    async def result_view(self, run_id: str) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.result_view`."""
+        return await self._optional("resultView", {"runId": run_id})
+
+    async def call_json(self, method: str, input_json: str = "{}") -> str:
+        """As `gallivant.execution.Execution.call_json`."""
+        return await self._driver.run(method, input_json)
+
+    async def close(self) -> None:
+        """As `gallivant.execution.Execution.close`."""
+        await self._driver.close()
+
+    async def __aenter__(self) -> AsyncExecution:
+        return self
+
+    async def __aexit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _call(self, method: str, input: Document) -> Any:
+        return value_of(await self._driver.run(method, input if isinstance(input, str) else text_of(dict(input))))
+
+    async def _object(self, method: str, input: Document) -> dict[str, Any]:
+        value: dict[str, Any] = await self._call(method, input)
+        return value
+
+    async def _optional(self, method: str, input: Document) -> dict[str, Any] | None:
+        value: dict[str, Any] | None = await self._call(method, input)
+        return value

@@ -1,0 +1,220 @@
+"""The host driver for threads: carries a machine's calls out by methods that block (EX-TRA-35).
+
+It has no rule of its own but the waiting. A method runs on a daemon thread beside the caller's, so that one that never returns
+can be left alone.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+
+from . import _native
+from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, Signal, TransportCall, TransportError
+from ._execution_transport import failure_json, python_name, reply_text
+from .errors import ExecutionInputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Optional, Union
+
+    from ._native import Call, Done, Machine
+
+    # Feeds the end of a call to its machine.
+    End = Callable[[Machine, int], Union[Call, Done]]
+
+
+def reply_end(text: str) -> End:
+    """The method returned this text."""
+    return lambda machine, id: machine.reply(id, text)
+
+
+def failure_end(raised: BaseException) -> End:
+    """The method raised this."""
+    error_json = failure_json(raised)
+    return lambda machine, id: machine.fail(id, error_json)
+
+
+def deadline_end(machine: Machine, id: int) -> Call | Done:
+    """The method has not ended at its deadline."""
+    return machine.deadline(id)
+
+
+def abort_end(machine: Machine, id: int) -> Call | Done:
+    """The caller has given the call up."""
+    return machine.abort(id)
+
+
+class Ports:
+    """Whom a machine's calls are for, and what every call is told."""
+
+    def __init__(
+        self, boundary: _native.Boundary, transport: object | None, runner: object | None, limits: Mapping[str, int]
+    ) -> None:
+        self.boundary = boundary
+        self._objects = {"transport": transport, "process": runner}
+        self._limits = limits
+
+    def call(self, step: Call) -> TransportCall:
+        """What the method is given."""
+        return TransportCall(
+            step.method,
+            step.input_json,
+            deadline_at=step.deadline_at,
+            limits=self._limits,
+            now_ms=self.boundary.now_ms,
+        )
+
+    def method(self, step: Call) -> Callable[[TransportCall], Any]:
+        """The method that a step asks for.
+
+        Raises `TransportError` where there is nobody to ask.
+        """
+        method: Optional[Callable[[TransportCall], Any]] = getattr(
+            self._objects.get(step.port), python_name(step.method), None
+        )
+        if method is None:
+            raise TransportError("io", f"there is no such method, port=`{step.port}` method=`{step.method}`")
+        return method
+
+
+class Driver:
+    """Drives the machines of one boundary, each on the thread that calls."""
+
+    def __init__(self, ports: Ports, *, watches_clock: bool) -> None:
+        self._ports = ports
+        # Where a test may move the clock, nothing else tells of the deadline.
+        self._pause = SHORT_PAUSE if watches_clock else LONG_PAUSE
+        self._lock = threading.Lock()
+        self._open: dict[Signal, _native.AbortToken] = {}
+
+    def run(self, method: str, input_json: str, signal: Signal | None) -> str:
+        """Calls a method of the boundary to its end. Gives JSON text."""
+        token, given_up = _native.AbortToken(), Signal()
+        called = self._ports.boundary.call(method, input_json, token)
+        if isinstance(called, str):
+            return called
+        given_up.on_fire(token.abort)
+        forget = signal.on_fire(given_up.fire) if signal is not None else None
+        with self._lock:
+            self._open[given_up] = token
+        try:
+            with called as machine:
+                return self._drive(machine, given_up)
+        except ExecutionInputError as refused:
+            if refused.reason == "reply":
+                # The machine went with its boundary, which then says that it is closed.
+                self._ports.boundary.call("capabilities", "{}", token)
+            raise
+        finally:
+            with self._lock:
+                del self._open[given_up]
+            if forget is not None:
+                forget()
+
+    def close(self) -> None:
+        """Lets go of the boundary and its machines, and ends every call that runs."""
+        with self._lock:
+            still_open = list(self._open.items())
+        # A step that waits for the task's lock would be waited for.
+        for _, token in still_open:
+            token.abort()
+        self._ports.boundary.close()
+        for given_up, _ in still_open:
+            given_up.fire()
+
+    def _drive(self, machine: Machine, given_up: Signal) -> str:
+        raised: BaseException | None = None
+        step = machine.start()
+        while isinstance(step, _native.Call):
+            if raised is not None:
+                # Whoever calls has gone: what the machine asks for besides is given up unasked.
+                step = machine.abort(step.id)
+                continue
+            call = self._ports.call(step)
+            try:
+                end = self._carry_out(step, call, given_up)
+            except BaseException as interrupt:
+                raised, end = interrupt, abort_end
+            if call.is_sending:
+                machine.sending(step.id)
+            step = end(machine, step.id)
+        if raised is not None:
+            raise raised
+        return step.result_json()
+
+    def _carry_out(self, step: Call, call: TransportCall, given_up: Signal) -> End:
+        if given_up.fired:
+            call.signal.fire()
+            return abort_end
+        running = _Running(self._ports, step, call)
+        forget = given_up.on_fire(running.woken.set)
+        try:
+            if not running.start():
+                return running.end or abort_end
+            end = self._wait(running, call, given_up)
+            if end is not None:
+                return end
+            is_given_up = given_up.fired or _native.cancel_state()
+            self._let_end(running, call)
+            return abort_end if is_given_up else deadline_end
+        except BaseException:
+            # A signal handler has raised: the method is told, and has its time to end.
+            self._let_end(running, call)
+            raise
+        finally:
+            forget()
+
+    def _wait(self, running: _Running, call: TransportCall, given_up: Signal) -> End | None:
+        """Waits for the method's end; None at its deadline, or where the caller gave up."""
+        # Also where the wall clock goes back, the call has its time and no more.
+        last = time.monotonic() + call.seconds_left()
+        while True:
+            running.woken.clear()
+            if running.end is not None:
+                return running.end
+            cancelled = _native.cancel_state()
+            left = min(call.seconds_left(), last - time.monotonic())
+            if given_up.fired or cancelled or left <= 0:
+                return None
+            running.woken.wait(min(left, self._pause if cancelled is None else SHORT_PAUSE))
+
+    @staticmethod
+    def _let_end(running: _Running, call: TransportCall) -> None:
+        """Fires the method's signal, and gives it its time. What it answers is not read."""
+        call.signal.fire()
+        running.ended.wait(GRACE)
+
+
+class _Running:
+    """A method on its thread."""
+
+    def __init__(self, ports: Ports, step: Call, call: TransportCall) -> None:
+        self.woken = threading.Event()
+        self.ended = threading.Event()
+        self.end: End | None = None
+        self._ports = ports
+        self._step = step
+        self._call = call
+
+    def start(self) -> bool:
+        """Whether the method runs; where it does not, `end` says why."""
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(self._run,), name="gallivant-transport", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as failed:
+            self.end = failure_end(failed)
+            return False
+        return True
+
+    def _run(self) -> None:
+        try:
+            self.end = reply_end(reply_text(self._ports.method(self._step)(self._call)))
+        except BaseException as raised:
+            self.end = failure_end(raised)
+        finally:
+            self.ended.set()
+            self.woken.set()

@@ -1,0 +1,279 @@
+"""What a transport of the execution layer is given, what it answers, and how it fails: the parts that threads and asyncio share."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Protocol, Union
+
+from . import _native
+from ._execution_json import text_of, value_of, written
+
+# What a method answers: a JSON object, its text, or None where the method may answer null.
+Reply = Union[Mapping[str, Any], str, bytes, None]
+
+# How many seconds a method whose signal has fired is waited for, and then left alone (EX-TRA-05).
+GRACE = 1.0
+
+# How a driver's wait looks at what wakes nobody: at a clock that a test moves and at a `Cancel`; and at the machine's clock.
+SHORT_PAUSE = 0.02
+LONG_PAUSE = 1.0
+
+_METHODS: tuple[str, ...] = tuple(_native.execution_constants()["METHODS"])
+
+_PYTHON_NAMES = {"continue": "continue_", "recoverResponse": "recover_response"}
+
+
+class Signal:
+    """Tells a call that it is over, once and for all. Threads may share it.
+
+    A transport looks at the signal of its call; a caller hands one of its own to a method of an `Execution` and fires it to
+    give the call up.
+    """
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], object]] = []
+
+    @property
+    def fired(self) -> bool:
+        """Whether it has fired."""
+        return self._event.is_set()
+
+    def fire(self) -> None:
+        """Fires, and calls what waits for that, on this thread. Does nothing the second time."""
+        with self._lock:
+            if self._event.is_set():
+                return
+            self._event.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it fires, or so many seconds. Whether it has fired."""
+        return self._event.wait(timeout)
+
+    def on_fire(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Has this called when it fires, at once where it has: to close a connection, say. Answers a function that takes it
+        back.
+        """
+        with self._lock:
+            if not self._event.is_set():
+                self._callbacks.append(callback)
+                return lambda: self._forget(callback)
+        callback()
+        return lambda: None
+
+    def _forget(self, callback: Callable[[], object]) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+    def __repr__(self) -> str:
+        return f"<gallivant.execution.Signal fired={self.fired}>"
+
+
+class TransportCall:
+    """One call of a transport's method. Its `repr` leaves the input out, which may hold prompts, answers and grants."""
+
+    def __init__(
+        self,
+        method: str,
+        input_json: str,
+        *,
+        deadline_at: int,
+        limits: Mapping[str, int],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.method = method
+        """Which method, in the spelling of the contract: `continue`, `recoverResponse`."""
+        self.input_json = input_json
+        """The method's input as JSON text, with all digits of its numbers."""
+        self.deadline_at = deadline_at
+        """When the call counts as failed, in ms since 1970 on the boundary's clock."""
+        self.limits = limits
+        """The limits in force, by their names."""
+        self.signal = Signal()
+        """Fires at the deadline, when the caller gives up, and when the boundary is closed. The method should end then."""
+        self._now_ms = now_ms
+        self._is_sending = False
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The method's input, with exactly the members of the contract; a fresh copy each time."""
+        value: dict[str, Any] = value_of(self.input_json)
+        return value
+
+    def seconds_left(self) -> float:
+        """How long it is to the deadline: what a client's own timeout may be. Never below 0."""
+        return max(0.0, (self.deadline_at - self._now_ms()) / 1000)
+
+    def sending(self) -> None:
+        """To be called just before the first request to the provider, or the first record of the transport's own: from then on
+        `not-sent` is not believed of this call (EX-TRA-29). Does nothing the second time.
+        """
+        self._is_sending = True
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether `sending` was called."""
+        return self._is_sending
+
+    def __repr__(self) -> str:
+        return f"<gallivant.execution.TransportCall method={self.method!r} deadline_at={self.deadline_at}>"
+
+
+class TransportError(Exception):
+    """What a method of a transport fails with, where it knows more than that it failed. Any other exception is `io`.
+
+    `kind` is `io`, `auth` (the provider does not accept who asks), `rate` (it asks for patience), `protocol` (its answer breaks
+    its own contract), `not-sent`, `collection-validation`, `deadline` or `aborted`; anything else is `io`. `retry_after_ms` is
+    after how many milliseconds the provider wants to be asked again. `code` is the transport's own.
+    """
+
+    def __init__(
+        self, kind: str, message: str = "", *, retry_after_ms: float | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retry_after_ms = retry_after_ms
+        self.code = code
+
+    def to_json(self) -> str:
+        """The failure as `Machine.fail` takes it."""
+        # A member of the wrong type is as if it were not there (EX-TRA-31).
+        texts = {"kind": self.kind, "message": self.message, "code": self.code}
+        members: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
+        after = self.retry_after_ms
+        if isinstance(after, (int, float)) and math.isfinite(after):
+            members["retryAfterMs"] = after
+        return written(members)
+
+
+def dispatch_not_sent_error(code: str, message: str) -> TransportError:
+    """A refusal before anything was sent, to be raised by `submit` or `continue_` (EX-TRA-27): the operation is taken back, and
+    may be dispatched again. Honest only before the transport has saved anything of its own for the operation and before its
+    first request to the provider, requests that only set something up included (EX-TRA-28).
+    """
+    return TransportError("not-sent", message, code=code)
+
+
+def collection_validation_error(reason: str, message: str) -> TransportError:
+    """A fault of a downloaded artifact of a completed turn that will be there each time, to be raised by `collect` (EX-TRA-30):
+    the result is rejected and not asked for again. Not for a download that failed.
+    """
+    return TransportError("collection-validation", message, code=reason)
+
+
+class Transport(Protocol):
+    """A remote adapter: your own code, which reaches the provider. These methods every transport has; besides, as the provider's
+    record promises and in the same form:
+
+    - `prepare`: a boundary and a grant for an intake turn, without a paid submit (EX-TRA-12, EX-TRA-13);
+    - `continue_`: another turn of a session, which answers its acknowledgement (EX-TRA-16);
+    - `cancel`: the end of a job, which answers `{"confirmed": bool}` (EX-TRA-19);
+    - `lookup`: the observation of the job of a saved intent, or None (EX-TRA-22);
+    - `recover_response`: the acknowledgement of an answer whose reply was lost, or None (EX-TRA-24).
+
+    A method blocks, and returns a `dict`, or JSON text as `str` or `bytes`, which keeps all digits. It raises `TransportError`;
+    any other exception is a failure of that call with `io` too. Each call runs on a thread of its own.
+    """
+
+    def submit(self, call: TransportCall, /) -> Reply:
+        """A new job: its acknowledgement (EX-TRA-14)."""
+
+    def inspect(self, call: TransportCall, /) -> Reply:
+        """What a job does: an observation (EX-TRA-15)."""
+
+    def collect(self, call: TransportCall, /) -> Reply:
+        """A job's result; None while there is none (EX-TRA-18)."""
+
+
+class AsyncTransport(Protocol):
+    """As `Transport`, with methods that are coroutines. A call that is over is cancelled, and its signal fires."""
+
+    def submit(self, call: TransportCall, /) -> Awaitable[Reply]:
+        """As `Transport.submit`."""
+
+    def inspect(self, call: TransportCall, /) -> Awaitable[Reply]:
+        """As `Transport.inspect`."""
+
+    def collect(self, call: TransportCall, /) -> Awaitable[Reply]:
+        """As `Transport.collect`."""
+
+
+def python_name(method: str) -> str:
+    """What a method of the contract is called on a Python object."""
+    return _PYTHON_NAMES.get(method, method)
+
+
+def methods_of(transport: object) -> list[str]:
+    """The methods of the contract that a transport has: their presence on the object declares them, and none is called."""
+    return [method for method in _METHODS if callable(getattr(transport, python_name(method), None))]
+
+
+def reply_text(reply: object) -> str:
+    """The text of a reply.
+
+    Raises `TransportError` for what has no JSON form.
+    """
+    try:
+        return reply.decode() if isinstance(reply, bytes) else text_of(dict(reply) if isinstance(reply, Mapping) else reply)
+    except (TypeError, ValueError, RecursionError) as failed:
+        raise TransportError("protocol", f"a reply has no JSON form: {type(failed).__name__}") from failed
+
+
+def failure_json(raised: BaseException) -> str:
+    """What a method raised, as `Machine.fail` takes it."""
+    if not isinstance(raised, TransportError):
+        raised = TransportError("io", f"{type(raised).__name__}: {raised}")
+    return raised.to_json()
+
+
+def adapter_options(transport: object | None, runner: object | None) -> dict[str, Any]:
+    """What the core is told of a transport and of a process host."""
+    options: dict[str, Any] = {}
+    if transport is not None:
+        options["transport"] = {"methods": methods_of(transport)}
+    if runner is not None:
+        options["runner"] = True
+    return options
+
+
+def boundary_options(
+    *,
+    task_id: str,
+    provider: str,
+    account: str,
+    capabilities: object,
+    transport: object | None,
+    runner: object | None,
+    budget_usd: object | None,
+    limits: Mapping[str, int] | None,
+    secrets: Iterable[str],
+    health: object | None,
+    intake_deadline_at: int | None,
+) -> str:
+    """The options of a boundary as JSON text (EX-BND-04)."""
+    members = {
+        "taskId": task_id,
+        "provider": provider,
+        "account": account,
+        "budgetUsd": budget_usd,
+        "limits": None if limits is None else dict(limits),
+        "secrets": list(secrets),
+        "health": dict(health) if isinstance(health, Mapping) else health,
+        "intakeDeadlineAt": intake_deadline_at,
+        **adapter_options(transport, runner),
+    }
+    fields = [f"{written(name)}:{written(value)}" for name, value in members.items() if value is not None]
+    return "{" + ",".join([*fields, f'"capabilities":{capabilities_text(capabilities)}']) + "}"
+
+
+def capabilities_text(capabilities: object) -> str:
+    """A record as JSON text; it may be that already."""
+    return text_of(dict(capabilities) if isinstance(capabilities, Mapping) else capabilities)

@@ -1,0 +1,38 @@
+//! The execution layer: one file for each thing that a program has of it.
+//!
+//! - `boundary`: the boundary of a task, the token that ends its waits, and what lists a root's unresolved operations;
+//! - `machine`: a running call, and what its steps come to;
+//! - `registry`: capability records with their adapters;
+//! - `points`: the points at which a test fails;
+//! - `functions`: the pure functions by their names, and the constants.
+//!
+//! Documents come and go as JSON text. What they are in Python is decided in `gallivant/execution.py`.
+
+mod boundary;
+mod functions;
+mod machine;
+mod points;
+mod registry;
+
+pub(crate) use boundary::{AbortToken, Boundary, UnresolvedOperation, unresolved};
+pub(crate) use functions::{execution_constants, execution_function};
+pub(crate) use machine::{Call, Done, Machine};
+pub(crate) use points::Points;
+pub(crate) use registry::{ExecutionRegistry, assert_execution_dependency};
+
+use gallivant_core::json::{Object, Value};
+use gallivant_core::{Code, Error, Result};
+
+/// The object that a JSON text is.
+///
+/// # Errors
+/// `EXECUTION_INPUT` that names the argument.
+fn object_of(text: &str, argument: &str) -> Result<Object> {
+    match Value::parse(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        _ => Err(Error::new(
+            Code::ExecutionInput,
+            format!("an argument is no JSON object, argument=`{argument}`"),
+        )),
+    }
+}

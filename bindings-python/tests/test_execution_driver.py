@@ -1,0 +1,297 @@
+"""The host driver for threads: deadlines, callers that give up, methods that fail or never return, digits."""
+
+import contextvars
+import decimal
+import json
+import os
+import signal
+import threading
+import time
+import unittest
+
+import gallivant
+from gallivant import execution
+from gallivant.execution import Signal, TransportError
+
+from .execution_support import SUBMIT, Never, TaskCase, lost
+from .support import Stopwatch
+
+
+class Waiting(TaskCase):
+    """On the machine's own clock."""
+
+    def setUp(self):
+        super().setUp()
+        self.host = None
+
+    def never(self, method="submit"):
+        never = Never()
+        self.transport.mishaps[method] = never
+        self.addCleanup(never.released.set)
+        return never
+
+    def test_ex_tra_03_a_method_is_told_at_its_deadline_and_its_reply_is_not_read(self):
+        fired = []
+
+        def late(call):
+            fired.append(call.signal.wait(10))
+            return {"providerJobId": "job-late", "turnId": "turn-late"}
+
+        self.transport.mishaps["submit"] = late
+        with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
+            self.made(limits={"deadlineMs": 50}).submit(SUBMIT)
+        self.assertEqual(fired, [True])
+        self.assertLess(watch.seconds, 1.0)
+        self.assertEqual(self.acceptance(), "unknown")
+
+    def test_ex_tra_05_a_method_that_never_returns_is_left_alone_after_a_second(self):
+        self.never()
+        with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
+            self.made(limits={"deadlineMs": 50}).submit(SUBMIT)
+        self.assertGreater(watch.seconds, 1.0)
+        self.assertLess(watch.seconds, 5.0)
+        self.assertTrue(self.transport.calls[0].signal.fired)
+        # The boundary is usable while it still runs.
+        self.assertEqual(self.made().startup()["called"], ["lookup"])
+
+    def test_ex_tra_04_a_caller_gives_a_call_up(self):
+        never, given_up = self.never("inspect"), Signal()
+        task = self.made()
+        task.submit(SUBMIT)
+        threading.Thread(target=lambda: never.entered.wait() and given_up.fire()).start()
+        report = task.reconcile(force=True, signal=given_up)
+        self.assertEqual((report["error"]["code"], report["error"]["reason"]), ("EXECUTION_IO", "aborted"))
+
+    def test_a_cancel_gives_a_call_up(self):
+        never, cancel = self.never(), gallivant.Cancel()
+        threading.Thread(target=lambda: never.entered.wait() and cancel.set()).start()
+        with self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
+            cancel.run(self.made().submit, SUBMIT)
+        with self.assertRaises(gallivant.CancelledError):
+            cancel.run(self.made().reconcile)
+
+    def test_a_signal_ends_the_wait_for_the_lock(self):
+        task, given_up, holder = self.made(), Signal(), Never()
+        task.submit(SUBMIT)
+        self.transport.mishaps["inspect"] = holder
+        passing = threading.Thread(target=lambda: task.reconcile(force=True))
+        passing.start()
+        holder.entered.wait()
+        threading.Timer(0.1, given_up.fire).start()
+        with self.assertRaises(gallivant.ExecutionBusyError) as raised:
+            self.made().reconcile(force=True, signal=given_up)
+        self.assertEqual(raised.exception.reason, "aborted")
+        with self.assertRaises(gallivant.ExecutionBusyError) as raised:
+            self.made(limits={"lockWaitMs": 0}).reconcile(force=True)
+        holder.released.set()
+        passing.join()
+
+    def test_a_signal_that_has_fired_calls_nobody(self):
+        given_up = Signal()
+        given_up.fire()
+        self.assertRaises(gallivant.ExecutionError, self.made().submit, SUBMIT, signal=given_up)
+        self.assertEqual(self.transport.calls, [])
+
+    def test_an_interrupt_is_raised_once_what_is_known_is_saved(self):
+        never = self.never("inspect")
+        task = self.made()
+        task.submit(SUBMIT)
+
+        def interrupt():
+            never.entered.wait()
+            os.kill(os.getpid(), signal.SIGINT)
+            self.transport.calls[-1].signal.wait()
+            never.released.set()
+
+        threading.Thread(target=interrupt).start()
+        with self.assertRaises(KeyboardInterrupt):
+            task.reconcile(force=True)
+        self.assertEqual(task.inspect()["lastError"]["reason"], "aborted")
+
+    def test_ex_bnd_36_closing_equals_a_crash(self):
+        never = self.never()
+        task = self.made()
+
+        def close():
+            never.entered.wait()
+            task.close()
+            never.released.set()
+
+        threading.Thread(target=close).start()
+        with self.assertRaises(gallivant.ExecutionInputError) as raised:
+            task.submit(SUBMIT)
+        self.assertEqual(raised.exception.reason, "closed")
+        self.assertTrue(self.transport.calls[0].signal.fired)
+        self.assertEqual(self.acceptance(), "unknown")
+        self.assertEqual(self.made().startup()["called"], ["lookup"])
+
+    def test_threads_share_an_execution(self):
+        task, failed = self.made(), []
+        task.submit(SUBMIT)
+
+        def work():
+            try:
+                for _ in range(10):
+                    task.inspect()
+                    task.reconcile(force=True)
+            except Exception as raised:
+                failed.append(raised)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+        self.assertEqual(self.transport.methods.count("inspect"), 40)
+
+
+class Clock(TaskCase):
+    def test_a_manual_clock_decides_the_deadline(self):
+        def wait(call):
+            self.assertEqual(call.seconds_left(), 20)
+            self.host.advance_ms(20_000)
+            call.signal.wait()
+            self.assertEqual(call.seconds_left(), 0)
+
+        self.transport.mishaps["submit"] = wait
+        with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
+            self.made().submit(SUBMIT)
+        self.assertLess(watch.seconds, 5.0)
+
+
+class Failing(TaskCase):
+    def reason(self, mishap):
+        """What a pass says of an inspection that goes so."""
+        if not self.transport.provider.jobs:
+            self.made().submit(SUBMIT)
+        self.transport.mishaps["inspect"] = mishap
+        error = self.made().reconcile(force=True)["error"]
+        return error["code"], error["reason"]
+
+    def raising(self, raised):
+        def fail(call):
+            raise raised
+
+        return fail
+
+    def test_ex_tra_34_whatever_a_method_raises_is_a_failure_of_that_call(self):
+        for raised in (RuntimeError("broken"), SystemExit(3), KeyboardInterrupt()):
+            with self.subTest(raised):
+                self.assertEqual(self.reason(self.raising(raised)), ("EXECUTION_IO", "io"))
+        self.assertEqual(self.made().inspect()["state"], "queued")
+
+    def test_ex_tra_36_a_kind_decides_the_code(self):
+        for kind in ("io", "auth", "rate", "not-sent", "aborted"):
+            with self.subTest(kind):
+                expected = "io" if kind == "not-sent" else kind
+                self.assertEqual(self.reason(self.raising(TransportError(kind, "x"))), ("EXECUTION_IO", expected))
+        self.assertEqual(self.reason(self.raising(TransportError("protocol")))[0], "EXECUTION_PROTOCOL")
+        self.assertEqual(self.reason(self.raising(TransportError("deadline")))[0], "EXECUTION_DEADLINE")
+        self.assertEqual(self.reason(self.raising(TransportError("strange"))), ("EXECUTION_IO", "io"))
+        # Members of the wrong type are as if they were not there.
+        strange = TransportError("rate", retry_after_ms=float("nan"), code=7)
+        self.assertEqual(self.reason(self.raising(strange)), ("EXECUTION_IO", "rate"))
+        self.assertEqual(self.reason(self.raising(TransportError("rate", code={1, 2}))), ("EXECUTION_IO", "rate"))
+        self.assertEqual(self.reason(self.raising(TransportError({1}, [2]))), ("EXECUTION_IO", "io"))
+
+    def test_ex_tra_10_a_reply_that_is_no_object_breaks_the_contract(self):
+        cyclic = []
+        cyclic.append(cyclic)
+        for reply in ([], 7, True, "no json", b"\xff", {1, 2}, object(), cyclic, float("nan"), None, "null"):
+            with self.subTest(reply=repr(reply)[:20]):
+                self.assertEqual(self.reason(lambda call: reply)[0], "EXECUTION_PROTOCOL")
+
+    def test_ex_tra_06_a_reply_is_measured_in_bytes_of_its_text(self):
+        self.assertEqual(self.reason(lambda call: {"x": "é" * 65_530})[0], "EXECUTION_PROTOCOL")
+        seen = self.transport.provider.observation(next(iter(self.transport.provider.jobs.values())))
+        self.transport.mishaps["inspect"] = lambda call: {**seen, "x": "é" * 60_000}
+        self.assertIsNone(self.made().reconcile(force=True)["error"])
+
+
+class Digits(TaskCase):
+    def test_ex_bnd_46_digits_survive_in_both_directions(self):
+        task = self.made(budget_usd=decimal.Decimal("9000000000"))
+        seen = []
+
+        def submit(call):
+            seen.append(call.input_json)
+            return json.dumps({"providerJobId": "job-1", "turnId": "turn-1", "cursor": None}).encode()
+
+        self.transport.mishaps["submit"] = submit
+        task.submit({**SUBMIT, "reservationUsd": decimal.Decimal("12345678.123456789")})
+        self.assertIn('"reservationUsd":12345678.123456789', seen[0])
+        self.transport.mishaps["inspect"] = lambda call: (
+            '{"providerJobId":"job-1","turnId":"turn-1","state":"running","observedAt":%d,"events":[],'
+            '"costUsd":12345678.123456788}' % self.transport.provider.now
+        )
+        self.transport.mishaps.pop("submit")
+        task.reconcile(force=True)
+        told = json.loads(task.call_json("inspect"), parse_float=decimal.Decimal)
+        self.assertEqual(execution.nanos(told["costUsd"]), 12_345_678_123_456_788)
+
+    def test_ex_tra_32_texts_go_over_as_they_are(self):
+        prompt = "  tab\t\u2028 é \U0001f600 \u0000 "
+        self.made().submit({**SUBMIT, "prompt": prompt})
+        self.assertEqual(self.transport.calls[0].input["prompt"], prompt)
+        self.assertNotIn(prompt, repr(self.transport.calls[0]))
+
+    def test_an_input_that_has_no_json_form_is_refused(self):
+        task = self.made()
+        self.assertRaises(TypeError, task.submit, {"prompt": {1, 2}})
+        for wrong in ("[]", "no json", {"prompt": float("nan")}, '{"prompt": "\\ud800"}'):
+            with self.subTest(wrong), self.assertRaises(gallivant.ExecutionInputError):
+                task.submit(wrong)
+        self.assertFalse(os.path.exists(self.root))
+
+    def test_a_method_runs_in_the_context_of_its_caller(self):
+        variable = contextvars.ContextVar("variable")
+        variable.set("mine")
+        seen = []
+        self.transport.mishaps["submit"] = lambda call: seen.append((variable.get(), call.limits["deadlineMs"]))
+        self.assertRaises(gallivant.ExecutionAcceptanceUnknownError, self.made().submit, SUBMIT)
+        self.assertEqual(seen, [("mine", 20_000)])
+
+
+class Signals(unittest.TestCase):
+    def test_a_signal_fires_once(self):
+        fired, one = [], Signal()
+        forget = one.on_fire(lambda: fired.append("forgotten"))
+        one.on_fire(lambda: fired.append("told"))
+        forget()
+        self.assertFalse(one.wait(0))
+        one.fire()
+        one.fire()
+        one.on_fire(lambda: fired.append("late"))()
+        self.assertEqual((fired, one.fired, one.wait()), (["told", "late"], True, True))
+        self.assertIn("fired=True", repr(one))
+
+
+class Processes(TaskCase):
+    def test_a_forked_child_has_a_boundary_of_its_own(self):
+        task = self.made()
+        task.submit(SUBMIT)
+        machine = task.machine("reconcile", {"force": True})
+        machine.start()
+        child = os.fork()
+        if child == 0:
+            refused = []
+            for use in (task.inspect, lambda: machine.abort(1), task.startup):
+                try:
+                    use()
+                except gallivant.ExecutionInputError as error:
+                    refused.append(error.reason)
+            os._exit(0 if refused == ["forked"] * 3 else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        # The parent's lock is still held by its machine.
+        with self.assertRaises(gallivant.ExecutionBusyError):
+            self.made(limits={"lockWaitMs": 0}).startup()
+        machine.close()
+        self.transport.mishaps["inspect"] = lost
+        started = time.monotonic()
+        self.made().startup()
+        self.assertLess(time.monotonic() - started, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,44 @@
+//! The execution layer: paid work is recorded, never doubled, never lost and never mistaken.
+//!
+//! In reading order: `words` (the constants), `failure` (how a transport's method fails), `abort_token`, `boundary`, `machine`
+//! (the raw steps), `transport` (a table of callbacks), `drive` (a machine to its end), `functions` (what needs no boundary).
+
+mod abort_token;
+mod boundary;
+mod drive;
+mod failure;
+mod functions;
+mod machine;
+mod transport;
+mod words;
+
+pub use abort_token::*;
+pub use boundary::*;
+pub use drive::*;
+pub use failure::*;
+pub use functions::*;
+pub use machine::*;
+pub use transport::*;
+pub use words::*;
+
+use gallivant_core::json::{Object, Value};
+use gallivant_core::{Code, Error, Result};
+
+/// The members of an input that is JSON text. The message quotes nothing of the text.
+///
+/// # Errors
+/// `GALLIVANT_EXECUTION_INPUT` with reason `shape`, naming the argument.
+fn object(text: &str, argument: &'static str) -> Result<Object> {
+    match Value::parse(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        _ => {
+            let message = format!("a text is no JSON object, argument=`{argument}`");
+            Err(Error::new(Code::ExecutionInput, message).with_reason("shape"))
+        }
+    }
+}
+
+/// The error of a step that the machine does not wait for.
+fn not_outstanding(message: &str) -> Error {
+    Error::new(Code::ExecutionInput, message).with_reason("reply")
+}

@@ -1,0 +1,151 @@
+//! The execution layer: its invariants at every storage operation of every call, at every fault point, and with every operation
+//! failing.
+
+mod points;
+mod scenarios;
+mod world;
+
+use std::sync::Arc;
+
+use gallivant_core::Code;
+use gallivant_core::execution::NoFaults;
+use gallivant_core::testing::{Action, CrashImage, Errno, Fault, OperationKind, Point};
+
+use scenarios::{SCENARIOS, Scenario};
+use world::{Seen, World};
+
+/// The operations that the call makes when nothing fails.
+fn undisturbed(scenario: &Scenario) -> Vec<OperationKind> {
+    let mut world = World::prepared(scenario);
+    let before = Seen::of(&world.machine.files);
+    let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+    let outcome = world.drive(machine, scenario.script).expect("nothing crashes");
+    let gave = outcome.map_or_else(|error| error.code().name(), |_| "ok");
+    assert_eq!(gave, scenario.gives, "{}", scenario.name);
+    let kinds = world.machine.files.operations().iter().map(|operation| operation.kind).collect();
+    let seen = world.check(&before, scenario.name);
+    world.later(600_000);
+    world.recovers(scenario, &seen, scenario.name);
+    kinds
+}
+
+fn each_point(mut judge: impl FnMut(&Scenario, u64, OperationKind)) -> u32 {
+    let mut points = 0;
+    for scenario in SCENARIOS {
+        for (number, kind) in (1..).zip(undisturbed(scenario)) {
+            judge(scenario, number, kind);
+            points += 1;
+        }
+    }
+    points
+}
+
+/// A crash at an operation of the call, with what stood before.
+fn crashed(scenario: &Scenario, fault: Fault) -> (World, Seen) {
+    let mut world = World::prepared(scenario);
+    let before = Seen::of(&world.machine.files);
+    world.machine.files.set_faults([fault]);
+    let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+    let _ = world.drive(machine, scenario.script);
+    (world, before)
+}
+
+#[test]
+fn i1_to_i12_hold_after_a_crash_of_the_process_at_any_operation() {
+    let mut crashes = 0;
+    let points = each_point(|scenario, number, _| {
+        for fault in [Fault::crash_at(number), Fault::crash_after(number)] {
+            let (world, before) = crashed(scenario, fault);
+            assert!(world.machine.files.is_dead(), "{}: operation {number} was not reached", scenario.name);
+            let at = format!("{}, operation {number} of {:?}", scenario.name, world.machine.files.trace());
+            let mut survivor = world.survived();
+            let found = survivor.check(&before, &at);
+            survivor.recovers(scenario, &found, &at);
+            crashes += 1;
+        }
+    });
+    println!("execution: {} calls, {points} operations, {crashes} crashes of the process", SCENARIOS.len());
+    assert!(points > 1_000, "only {points} points");
+}
+
+#[test]
+fn i1_to_i12_hold_in_every_image_after_a_crash_of_the_machine() {
+    let mut images = 0_u64;
+    let points = each_point(|scenario, number, kind| {
+        let torn = |bytes| Fault::new(Point::at(number), Action::Torn { bytes }).expect("a fault");
+        let mut faults = vec![Fault::crash_after(number)];
+        if kind.writes_bytes() {
+            faults.extend([1, 100].map(torn));
+        }
+        // What only looks leaves nothing that is not left after the operation before it.
+        for fault in faults.into_iter().filter(|_| kind.is_mutating()) {
+            let (world, before) = crashed(scenario, fault);
+            let trace = world.machine.files.trace();
+            for CrashImage { description, files } in
+                world.machine.files.images_after_crash().seeded(number, 2)
+            {
+                images += 1;
+                let at = format!("{}, operation {number}, {description} of {trace:?}", scenario.name);
+                let mut booted = world.rebooted(&files);
+                let found = booted.check(&before, &at);
+                booted.recovers(scenario, &found, &at);
+            }
+        }
+    });
+    println!("execution: {points} operations, {images} images after a crash of the machine");
+    assert!(images > 2_000, "only {images} images");
+}
+
+#[test]
+fn ex_bnd_40_what_a_call_has_returned_survives_the_machine() {
+    for scenario in SCENARIOS {
+        let mut world = World::prepared(scenario);
+        let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+        let _ = world.drive(machine, scenario.script).expect("nothing crashes");
+        let returned = Seen::of(&world.machine.files);
+        for CrashImage { description, files } in world.machine.files.images_after_crash().seeded(1, 32) {
+            let at = format!("{}, {description}", scenario.name);
+            let mut booted = world.rebooted(&files);
+            let found = booted.check(&returned, &at);
+            let texts = [&returned, &found].map(|seen| seen.ledger.as_ref().map(|ledger| ledger.encode()));
+            assert_eq!(texts[0], texts[1], "{at}");
+        }
+    }
+}
+
+#[test]
+fn every_operation_that_fails_gives_an_error_with_a_remedy_and_loses_nothing() {
+    let mut failed = 0;
+    each_point(|scenario, number, kind| {
+        for action in
+            [Action::Error(Errno::EIO), Action::Error(Errno::ENOSPC), Action::ErrorAfter(Errno::EIO)]
+        {
+            let Ok(fault) = Fault::new(Point::at(number), action) else { continue };
+            let mut world = World::prepared(scenario);
+            let before = Seen::of(&world.machine.files);
+            world.machine.files.set_faults([fault]);
+            let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+            let outcome = world.drive(machine, scenario.script).expect("nothing crashes");
+            let at = format!("{}, operation {number} ({kind:?}), {action:?}", scenario.name);
+            if let Err(error) = &outcome {
+                failed += 1;
+                let known = [
+                    Code::ExecutionIo,
+                    Code::ExecutionCapability,
+                    Code::ExecutionAcceptanceUnknown,
+                    Code::ExecutionDispatchRefused,
+                    Code::ExecutionFenced,
+                    Code::ExecutionQueue,
+                    Code::ExecutionJournal,
+                ];
+                assert!(known.contains(&error.code()), "{at}: {error:?}");
+                assert!(!error.remedy().is_empty() && !error.message().contains('\n'), "{at}: {error}");
+            }
+            world.machine.files.set_faults([]);
+            let found = world.check(&before, &at);
+            world.later(600_000);
+            world.recovers(scenario, &found, &at);
+        }
+    });
+    assert!(failed > 500, "only {failed} calls failed");
+}
