@@ -11,7 +11,12 @@
  *   rejects with `EXECUTION_ACCEPTANCE_UNKNOWN`, whose `cause` is the reason.
  */
 
+import type { HealthRecord, HealthStore } from './execution_health.js'
+import type { Capability, ExecutionRegistry, RegisteredCapability } from './execution_registry.js'
 import type { CallOptions, ErrorCode, GallivantError, Host, Path, Signal } from './index.js'
+
+export * from './execution_health.js'
+export * from './execution_registry.js'
 
 /** The version of the contract between a boundary and its host. */
 export const EXECUTION_VERSION: number
@@ -180,59 +185,6 @@ export interface Transport {
   recoverResponse?: Method<ContinueRequest>
 }
 
-/** What a provider can do (EX-CAP-02). */
-export interface Capability {
-  provider: string
-  transport: string
-  location: 'local' | 'remote'
-  newDispatch: { available: boolean, reason: string | null }
-  authentication: { scheme: string, secretNames: readonly string[] }
-  environments: { required: boolean, allowed: readonly string[] | null }
-  models: 'native' | 'required' | 'refused'
-  policies: { required: boolean, allowed: readonly string[] }
-  preparation: {
-    version: number, boundary: string, authority: string, environment: unknown, render?: boolean, configure?: boolean, minimumVersion?: string
-  } | null
-  continuation: 'native' | 'successor' | 'none'
-  observability: 'events' | 'states' | 'none'
-  cancel: boolean
-  interrupt: boolean
-  cost: { reports: boolean, hardCap: boolean }
-  qualification?: unknown
-}
-
-/** What comes with a record: a transport, or what the local runner brings. */
-export interface AdapterOptions {
-  transport?: Transport | undefined
-  runner?: { render?: boolean | undefined, configure?: boolean | undefined, minimumVersion?: string | undefined } | undefined
-  /** Values that are secret. A record that holds one is refused. */
-  secrets?: Iterable<string> | undefined
-}
-
-/** The one place where it stands what each provider can do, the shipped records included. It is made by `executionRegistry`. */
-export class ExecutionRegistry {
-  private constructor()
-  /** Adds a record. Throws `EXECUTION_CAPABILITY` for a name that is there, and for an available record without an adapter. */
-  register(record: Capability | RawJson, options?: AdapterOptions): RegisteredCapability
-  /** Gives an adapter to a record that has none, such as a shipped one. */
-  attach(provider: string, options: AdapterOptions): RegisteredCapability
-  /** The record of a provider, by its exact name. Throws `EXECUTION_CAPABILITY` with the reason `unavailable`. */
-  capabilitiesFor(provider: string): RegisteredCapability
-  /** All records as they stand now, copied. */
-  capabilities(): Capability[]
-  /** The transport that came with a provider's record, or null. */
-  transportOf(provider: string): Transport | null
-}
-/** A registry of its own with the shipped records, none of which has an adapter yet. */
-export function executionRegistry(): ExecutionRegistry
-
-/** A record in its registry. */
-export class RegisteredCapability {
-  private constructor()
-  /** The record as it stands now, copied. */
-  readonly record: Capability
-}
-
 /** What a boundary is made of (EX-BND-04). */
 export interface ExecutionOptions {
   /** The directory that holds all files of the task. It is created with the first write. */
@@ -252,8 +204,8 @@ export interface ExecutionOptions {
   limits?: Partial<Limits> | null | undefined
   /** Values that appear in no file but where the specification says so. */
   secrets?: Iterable<string> | null | undefined
-  /** Who vouches for the account: a health record, or `external`: you do. Without anybody every dispatch is refused. */
-  health?: 'external' | object | null | undefined
+  /** Who vouches for the account: a store, a record, or `external`: you do. Without anybody every dispatch is refused. */
+  health?: HealthStore | HealthRecord | 'external' | null | undefined
   /** When an intake turn must have ended, in milliseconds since 1970. */
   intakeDeadlineAt?: number | null | undefined
   /** The machine to work on. */
@@ -287,7 +239,7 @@ export interface DispatchInput {
 }
 
 /** Members that results have besides, and that later versions may add. */
-interface More { [name: string]: unknown }
+export interface More { [name: string]: unknown }
 
 /** What the ledger has of a run. An unknown cost is null, and never 0. */
 export interface RunMetadata extends More {
@@ -377,6 +329,8 @@ export class Execution {
   preparationStop(input: { reason: string, runId?: string | undefined, controlId?: string | undefined }, options?: CallOptions): Promise<Stopped>
   /** As `cancel`, with the fence of a timeout. */
   timeoutStop(input?: { runId?: string | undefined, controlId?: string | undefined } | null, options?: CallOptions): Promise<Stopped>
+  /** Stops the turn of the current process run, keeps its session and sets no fence. Its output is quarantined. */
+  interrupt(input: { reason: string, runId?: string | undefined, controlId?: string | undefined }, options?: CallOptions): Promise<Stopped>
   /** Records by what an operator has seen which job an operation became whose acceptance is unknown. Calls nobody. */
   adopt(input: { operationId: string, acknowledgement: { providerJobId: string, turnId: string, sessionId?: string | null, cursor?: Cursor | null }, evidence: string }, options?: CallOptions): Promise<Dispatched>
   /** Records that the provider proved never to have accepted an operation. Calls nobody. */
@@ -394,6 +348,10 @@ export class Execution {
   read(runId: string, options?: CallOptions): Promise<Record<string, unknown> | null>
   /** The job record of the current local run, or null. */
   current(options?: CallOptions): Promise<Record<string, unknown> | null>
+  /** Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody. */
+  isDue(options?: CallOptions): Promise<boolean>
+  /** What the boundary's health store has of its account, or null. */
+  healthStatus(options?: CallOptions): Promise<HealthRecord | null>
   /** Walks the journal of a run and says what is whole, what is a gap and what is corrupt. */
   check(runId: string, options?: CallOptions): Promise<Record<string, unknown>>
   /** What may be shown of a run's result, redacted, or null. */

@@ -12,7 +12,8 @@ const { perform, refuseAborted } = require('./calls.js')
 const { drive, methodsOf } = require('./execution_driver.js')
 const { TransportError, collectionValidationError, dispatchNotSentError } = require('./execution_errors.js')
 const pure = require('./execution_functions.js')
-const { RawJson, jsonOf, textsOf } = require('./execution_json.js')
+const { HealthStore, Refresh } = require('./execution_health.js')
+const { RawJson, jsonOf, secretsOf } = require('./execution_json.js')
 const { END, Machine } = require('./execution_machine.js')
 const { ExecutionRegistry, RegisteredCapability, executionRegistry } = require('./execution_registry.js')
 const { inspectable } = require('./inspect.js')
@@ -60,6 +61,7 @@ class Execution {
   cancel(input, options) { return this.#call('cancel', input, options) }
   requestCancel(input, options) { return this.#call('requestCancel', input, options) }
   preparationStop(input, options) { return this.#call('preparationStop', input, options) }
+  interrupt(input, options) { return this.#call('interrupt', input, options) }
   timeoutStop(input, options) { return this.#call('timeoutStop', input ?? {}, options) }
   adopt(input, options) { return this.#call('adopt', input, options) }
   settleAbsent(input, options) { return this.#call('settleAbsent', input, options) }
@@ -70,6 +72,8 @@ class Execution {
   judgePreparation(runId, options) { return this.#ofRun('judgePreparation', runId, options) }
   read(runId, options) { return this.#ofRun('read', runId, options) }
   current(options) { return this.#call('current', {}, options) }
+  isDue(options) { return this.#call('isDue', {}, options) }
+  healthStatus(options) { return this.#call('healthStatus', {}, options) }
   check(runId, options) { return this.#ofRun('check', runId, options) }
   resultView(runId, options) { return this.#ofRun('resultView', runId, options) }
 
@@ -124,8 +128,8 @@ function checked(options, extra) {
   const registered = capabilities instanceof RegisteredCapability ? capabilities : undefined
   const members = []
   for (const name of JSON_OPTIONS) {
-    if (given[name] === undefined || given[name] === null) continue
-    members.push([name, name === 'secrets' ? textsOf(given.secrets) : jsonOf(`options.${name}`, given[name])])
+    if (given[name] === undefined || given[name] === null || given[name] instanceof HealthStore) continue
+    members.push([name, name === 'secrets' ? JSON.stringify(secretsOf(given.secrets)) : jsonOf(`options.${name}`, given[name])])
   }
   if (registered !== undefined) members.push(['capabilities', jsonOf('capabilities', registered.record)])
   else if (capabilities !== undefined) members.push(['capabilities', jsonOf('capabilities', capabilities)])
@@ -138,6 +142,7 @@ function checked(options, extra) {
     given,
     host,
     registered,
+    health: given.health instanceof HealthStore ? given.health[NATIVE] : undefined,
     transport: transport ?? null,
     where: host.absolute(args.path('root', root)),
     text: `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`,
@@ -145,19 +150,19 @@ function checked(options, extra) {
 }
 
 function makeExecution(options) {
-  const { given, host, registered, transport, where, text } = checked(options, ['registry'])
+  const { given, health, host, registered, transport, where, text } = checked(options, ['registry'])
   const registry = given.registry === undefined ? undefined : registryOf(given.registry)
-  const made = callSync(() => native.NativeExecution.open(host, where, text, registered?.[NATIVE], registry?.[NATIVE]))
+  const made = callSync(() => native.NativeExecution.open(host, where, text, registered?.[NATIVE], registry?.[NATIVE], health))
   return new Execution(FROM, made, host, transport)
 }
 
 async function executionRunner(root, options) {
-  const { given, host, registered, transport, where, text } = checked({ ...args.object('options', options), root }, ['registry', 'signal'])
+  const { given, health, host, registered, transport, where, text } = checked({ ...args.object('options', options), root }, ['registry', 'signal'])
   if (registered !== undefined) throw args.wrong('options.capabilities', 'not a plain record')
   const registry = registryOf(given.registry)
   const signal = args.signal(given.signal)
   refuseAborted(signal)
-  const start = (wait) => native.NativeExecution.existingAsync(host, where, text, registry[NATIVE], wait)
+  const start = (wait) => native.NativeExecution.existingAsync(host, where, text, registry[NATIVE], health, wait)
   const made = await perform({ wait: args.beginWait(host, {}), signal, start })
   const { provider } = JSON.parse(callSync(() => made.answerSync('capabilities', '{}')))
   return new Execution(FROM, made, host, registry.transportOf(provider) ?? transport)
@@ -185,8 +190,8 @@ const {
 } = pure
 
 module.exports = {
-  EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, Machine, PROVIDER_STATES,
-  RawJson, RegisteredCapability, TransportError, assertExecutionDependency, backoff, cancellationKey, checkCursor,
+  EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, HealthStore, Machine,
+  PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff, cancellationKey, checkCursor,
   collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry, executionRunner, gapId,
   healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, replayKey, runId, unresolved,
   unsubmittedInitialDispatch,

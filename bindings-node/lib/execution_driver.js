@@ -55,6 +55,7 @@ async function carriedOut(call, { machine, transport, host, limits, signal }) {
   if (call.port !== 'transport' || transport === null) {
     return machine.fail(id, new TransportError('io', 'a driver of a transport has no process host'))
   }
+  if (call.signal.aborted) throw call.signal.reason
   if (signal?.aborted) return machine.abort(id, signal.reason)
   const controller = new AbortController()
   const state = { isSending: false }

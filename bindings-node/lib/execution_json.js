@@ -43,12 +43,12 @@ function replyOf(value) {
   return textOf(value) ?? 'undefined'
 }
 
-/** Secrets as JSON. What is no string is the core's to refuse, by its position. */
-function textsOf(secrets) {
+/** A list of secrets. What is no string is the core's to refuse, by its position. */
+function secretsOf(secrets) {
   if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function') {
     throw args.wrong('options.secrets', 'not a list of secrets')
   }
-  return JSON.stringify(Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null)))
+  return Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null))
 }
 
 /** The value of an outcome, with its amounts of money in whole nano-dollars beside them. */
@@ -60,4 +60,4 @@ function outcomeOf({ done, amounts }) {
   return value
 }
 
-module.exports = { RawJson, jsonOf, outcomeOf, replyOf, textsOf }
+module.exports = { RawJson, jsonOf, outcomeOf, replyOf, secretsOf }

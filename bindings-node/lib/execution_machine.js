@@ -26,6 +26,8 @@ class Machine {
   /** Of the outstanding call: its id, and what tells its method to end. */
   #outstanding = null
   #starting = null
+  /** Why it was ended from outside. What a step has come to meanwhile is then an outcome, or nothing. */
+  #ended = null
 
   /** `open` are the machines of the boundary that run. */
   constructor(boundary, method, input, open) {
@@ -50,11 +52,9 @@ class Machine {
     this.#open.add(this)
     try {
       return this.#told(await this.#perform((wait) => this.#call.startAsync(wait), wait, starting.signal))
-    } catch (error) {
-      this.#open.delete(this)
-      throw error
     } finally {
       this.#starting = null
+      if (this.#outstanding === null) this.#open.delete(this)
       signal?.removeEventListener('abort', onAbort)
     }
   }
@@ -95,6 +95,7 @@ class Machine {
 
   /** Tells whoever works for this machine to end, and ends its wait for the lock. Its boundary drops it, or `drop` does. */
   [END](reason) {
+    this.#ended ??= { reason }
     this.#starting?.abort(reason)
     this.#outstanding?.controller.abort(reason)
     this.#outstanding = null
@@ -118,6 +119,7 @@ class Machine {
       if (step.failed !== null) return { kind: 'failed', error: new GallivantError(step.failed) }
       return { kind: 'done', value: outcomeOf(step), json: step.done }
     }
+    if (this.#ended !== null) throw this.#ended.reason
     const { id, port, method, input, deadlineAt } = step.call
     const controller = new AbortController()
     this.#outstanding = { id, controller }

@@ -115,24 +115,20 @@ test('ex_bnd_44_ex_upg_04_an_operator_resolves_what_is_unknown', async (t) => {
 
 test('ex_bnd_17_a_lost_reply_to_an_answer_is_recovered_by_its_own_method', async (t) => {
   const { jobs, transport } = memoryTransport()
-  const lost = { is: true }
   const execution = boundaryFor(t, directoryFor(t), {
     ...transport,
     async continue(input, call) {
-      const reply = await transport.continue(input, call)
-      if (lost.is) throw new ex.TransportError('io', 'the reply was lost')
-      return reply
+      await transport.continue(input, call)
+      throw new ex.TransportError('io', 'the reply was lost')
     },
     recoverResponse: async (input) => ({ providerJobId: jobs.get(input.idempotencyKey).id, turnId: 'turn-r', sessionId: input.sessionId }),
   })
   await execution.submit(WORK)
   const [job] = jobs.values()
   job.state = 'waiting-for-input'
-  job.workflow = null
   await execution.reconcile({ force: true })
   const answer = { ...WORK, operationId: 'op-a', prompt: 'yes', response: { signature: 'sig-1', answer: true } }
-  const told = await execution.continue(answer).catch((error) => error)
-  if (told.code !== 'EXECUTION_ACCEPTANCE_UNKNOWN') return assert.fail(inspect(told))
+  await assert.rejects(execution.continue(answer), refusal('EXECUTION_ACCEPTANCE_UNKNOWN', 'io'))
   const recovered = await execution.recoverResponse('op-a', answer)
   assert.deepEqual([recovered.acceptance, recovered.acknowledgement.turnId], ['accepted', 'turn-r'])
 })
@@ -150,14 +146,18 @@ test('ex_bnd_04_ex_bnd_05_options_are_judged_where_the_boundary_is_made', (t) =>
   assert.throws(made({ secrets: 's3cret-value' }), refusal('GALLIVANT_INPUT', 'argument'))
   assert.throws(made({ budget: 1 }), refusal('GALLIVANT_INPUT', 'unknown-member'))
   assert.throws(made({ transport: 7 }), refusal('GALLIVANT_INPUT', 'argument'))
-  const { submit, ...without } = transport
-  assert.equal(typeof submit, 'function')
   assert.throws(() => new ex.Execution(), TypeError)
-  const execution = ex.makeExecution(optionsFor(root, without))
-  t.after(() => execution.close())
-  assert.deepEqual(execution.capabilities(), { ...CAPABILITY, ...execution.capabilities() })
+})
+
+test('ex_tra_01_ex_cap_24_methods_are_declared_by_being_there_and_records_are_copies', async (t) => {
+  const { submit, ...without } = memoryTransport().transport
+  const execution = boundaryFor(t, directoryFor(t), without)
+  await assert.rejects(execution.submit(WORK), refusal('EXECUTION_CAPABILITY', 'unavailable'))
+  for (const [name, value] of Object.entries(CAPABILITY)) assert.deepEqual(execution.capabilities()[name], value, name)
   execution.capabilities().cancel = false
   assert.equal(execution.capabilities().cancel, true)
+  without.submit = submit
+  await assert.rejects(execution.submit(WORK), refusal('EXECUTION_CAPABILITY', 'unavailable'))
 })
 
 test('ex_bnd_42_inputs_of_the_wrong_shape_reject_and_write_nothing', async (t) => {

@@ -214,6 +214,20 @@ test('ex_bnd_36_closing_a_boundary_ends_its_calls_and_releases_the_lock', async 
   assert.equal((await next.startup()).acceptance, 'unknown')
 })
 
+test('ex_bnd_36_a_boundary_that_is_closed_in_a_step_calls_nobody_afterwards', async (t) => {
+  let onPause
+  const held = new Promise((resolve) => { onPause = resolve })
+  const machine = new TestHost({ points: [{ point: 'dispatch.intent', action: 'pause' }], onPause })
+  const { execution, root, seen } = over(t, {}, { host: machine.host })
+  const running = caught(execution.submit(WORK))
+  const { resume } = await held
+  const closing = execution.close()
+  assert.equal(resume(), true)
+  await closing
+  assert.deepEqual(told(await running), ['GALLIVANT_INPUT', 'closed'])
+  assert.deepEqual([seen.length, (await unresolved(root)).length], [0, 1])
+})
+
 test('ex_bnd_35_two_boundaries_of_one_root_give_the_results_of_one', async (t) => {
   const { execution, root, seen, transport } = over(t, {})
   const other = boundaryFor(t, root, transport)

@@ -11,6 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { makeExecution, unresolved } from '../lib/execution.js'
 import { PACKAGE, PROJECT, directoryFor } from '../test-support/seat.mjs'
 
+const KEY = 'the-key-of-a-test'
 const WORK = { operationId: 'op-1', prompt: 'mend the build', reservationUsd: 2 }
 const told = ({ code, reason }) => [code, reason]
 const caught = (promise) => promise.then(() => assert.fail('it has succeeded'), (error) => error)
@@ -50,7 +51,7 @@ async function providerFor(t, file) {
 function boundaryOf(t, root, provider, more = {}) {
   const execution = makeExecution({
     root, taskId: 'task', provider: 'hosted-agents', account: 'me', budgetUsd: 20, health: 'external', capabilities: CAPABILITIES,
-    transport: hostedAgents({ address: provider.address, key: 'k-1' }), secrets: ['k-1-secret-value'], ...more,
+    transport: hostedAgents({ address: provider.address, key: KEY }), secrets: [KEY], ...more,
   })
   t.after(() => execution.close())
   return execution
@@ -92,6 +93,7 @@ test('ex_tra_23_a_look_up_that_finds_nothing_frees_nothing', async (t) => {
   assert.equal((await execution.startup()).acceptance, 'unknown')
   assert.equal((await unresolved(root)).length, 1)
   assert.equal((await provider.control('')).requests.create, 1)
+  assert.ok(!readFileSync(join(root, 'execution.json'), 'utf8').includes(KEY))
 })
 
 test('ex_tra_28_without_an_address_nothing_was_sent', async (t) => {

@@ -62,15 +62,15 @@ function typesOf() {
 test('the_types_name_what_is_there', () => {
   const types = typesOf()
   const journal = read('lib', 'journal.d.ts')
-  const execution = read('lib', 'execution.d.ts')
+  const execution = ['execution', 'execution_health', 'execution_registry'].map((part) => read('lib', `${part}.d.ts`)).join('\n')
   for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmExecution, execution], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
   }
   const { Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer } = esm
   const { DisplayWindow, Journal, LogReader, Projection } = esmJournal
-  const { Execution, ExecutionRegistry, Machine, RawJson, RegisteredCapability } = esmExecution
-  const classes = { Execution, ExecutionRegistry, Machine, RawJson, RegisteredCapability, Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer, DisplayWindow, Journal, LogReader, Projection }
+  const { Execution, ExecutionRegistry, HealthStore, Machine, RawJson, Refresh, RegisteredCapability } = esmExecution
+  const classes = { Execution, ExecutionRegistry, HealthStore, Machine, RawJson, Refresh, RegisteredCapability, Fingerprint, Fleet, IdempotencyStore, Reader, Session, Writer, DisplayWindow, Journal, LogReader, Projection }
   for (const [name, Class] of Object.entries(classes)) {
     const text = name in esmJournal ? journal : name in esmExecution ? execution : types
     const start = text.indexOf(`export class ${name} `)

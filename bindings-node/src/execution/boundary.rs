@@ -11,8 +11,10 @@ use gallivant_core::{Code, Error, Host, Result};
 use napi_derive::napi;
 
 use super::call::NativeCall;
+use super::health::NativeHealthStore;
 use super::registry::{NativeRegistered, NativeRegistry};
 use crate::answer::Answer;
+use crate::barrier;
 use crate::host::{NativeHost, Seams};
 use crate::job::{Promised, promise};
 use crate::slot::Slot;
@@ -42,7 +44,7 @@ impl NativeExecution {
 #[napi]
 impl NativeExecution {
     /// Makes a boundary of the options' JSON text. A registered record stands in the place of the text's own, and is judged by
-    /// the registry, which is the record's own where none is given.
+    /// the registry, which is the record's own where none is given. A health store stands in the place of the text's health.
     #[napi(catch_unwind)]
     pub fn open(
         host: &NativeHost,
@@ -50,9 +52,10 @@ impl NativeExecution {
         options: String,
         registered: Option<&NativeRegistered>,
         registry: Option<&NativeRegistry>,
+        health: Option<&NativeHealthStore>,
     ) -> Answer<NativeExecution> {
         Answer::of(|| {
-            let mut options = read(&root, &options, &host.seams)?;
+            let mut options = read(&root, &options, &host.seams, health)?;
             if let Some(registered) = registered {
                 let record = registered.registered.clone();
                 let registry = registry.map_or_else(|| record.registry().clone(), |it| it.registry.clone());
@@ -69,11 +72,13 @@ impl NativeExecution {
         root: String,
         options: String,
         registry: &NativeRegistry,
+        health: Option<&NativeHealthStore>,
         wait: &NativeWait,
     ) -> Promised<NativeExecution> {
-        let (seams, host, registry) = (host.seams.clone(), host.host.clone(), registry.registry.clone());
+        let options = barrier::run(|| read(&root, &options, &host.seams, health));
+        let (host, registry) = (host.host.clone(), registry.registry.clone());
         promise(wait, Patience::Unlimited, move || {
-            let options = read(&root, &options, &seams)?;
+            let options = options?;
             Ok(NativeExecution::over(execution_runner(options, &registry, &host)?, &host))
         })
     }
@@ -116,10 +121,18 @@ impl NativeExecution {
     }
 }
 
-fn read(root: &str, options: &str, seams: &Seams) -> Result<ExecutionOptions> {
+fn read(
+    root: &str,
+    options: &str,
+    seams: &Seams,
+    health: Option<&NativeHealthStore>,
+) -> Result<ExecutionOptions> {
     let faults = seams.faults.clone().unwrap_or_else(|| Arc::new(NoFaults) as Arc<dyn Faults>);
     let mut options = ExecutionOptions::from_object(root, &object("options", options)?, faults)?;
     options.jitter = seams.jitter.map(|jitter| Arc::new(FixedJitter(jitter)) as _);
+    if let Some(health) = health {
+        options.health = Some(Arc::new(health.store.clone()));
+    }
     Ok(options)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - `boundary`: a task's boundary;
 //! - `call`: one running call of it, as a machine that is stepped;
+//! - `health`: the health of providers' accounts;
 //! - `registry`: what providers can do;
 //! - `functions`: constants, pure functions, and what is read without a boundary;
 //! - `fault_points`: the points at which a test crashes, fails or pauses a call.
@@ -12,6 +13,7 @@ mod boundary;
 mod call;
 mod fault_points;
 mod functions;
+mod health;
 mod registry;
 
 pub(crate) use fault_points::{NativePauses, script};
