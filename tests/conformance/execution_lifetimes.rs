@@ -251,7 +251,6 @@ fn ex_upg_13_files_from_before_the_ledger_are_readable() {
     let task = TaskRoot::local();
     task.plant("old/job.json", json!({"version": 1, "runId": "old", "endedAt": NOW}).to_string());
     task.plant("old/job.log", "{\"sequence\":1,\"type\":\"output\",\"text\":\"hello\"}\n");
-    task.plant("old/job.idx", 1_u64.to_le_bytes());
     let boundary = task.boundary();
     assert!(boundary.read("old").expect("read").is_some());
     let directory = boundary.dir_of("old").expect("named");

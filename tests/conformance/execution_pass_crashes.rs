@@ -218,7 +218,7 @@ fn crash(story: &Story, nth: usize, expected: &BTreeMap<String, String>) -> bool
 }
 
 #[test]
-fn part_of_ex_sea_08_of_passes_a_crash_at_every_point_and_a_restart_come_to_the_same_end() {
+fn ex_sea_08_of_passes_a_crash_at_every_point_and_a_restart_come_to_the_same_end() {
     let (points, crashes) = (Mutex::new(BTreeSet::new()), AtomicUsize::new(0));
     // Most of it is waiting for a disk.
     std::thread::scope(|scope| {

@@ -113,7 +113,7 @@ fn i1_processes_that_are_killed_at_random_moments_create_each_operation_once() {
     fs::create_dir(&books).expect("a directory for the books");
     let begin = || {
         let created = fs::read_dir(&books).expect("listed").count() as u64;
-        start("dispatcher", directory, created)
+        start("killed-dispatcher", directory, created)
     };
     let mut processes: Vec<Child> = (0..3).map(|_| begin()).collect();
     for _ in 0..kills {
