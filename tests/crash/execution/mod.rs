@@ -19,7 +19,8 @@ use world::{Seen, World};
 fn undisturbed(scenario: &Scenario) -> Vec<OperationKind> {
     let mut world = World::prepared(scenario);
     let before = Seen::of(&world.machine.files);
-    let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+    let boundary = world.boundary(Arc::new(NoFaults));
+    let machine = (scenario.call)(&boundary);
     let outcome = world.drive(machine, scenario.script).expect("nothing crashes");
     let gave = outcome.map_or_else(|error| error.code().name(), |_| "ok");
     assert_eq!(gave, scenario.gives, "{}", scenario.name);
@@ -54,7 +55,8 @@ fn crashed(scenario: &Scenario, fault: Fault) -> (World, Seen) {
     let mut world = World::prepared(scenario);
     let before = Seen::of(&world.machine.files);
     world.machine.files.set_faults([fault]);
-    let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+    let boundary = world.boundary(Arc::new(NoFaults));
+    let machine = (scenario.call)(&boundary);
     let _ = world.drive(machine, scenario.script);
     (world, before)
 }
@@ -109,7 +111,8 @@ fn i1_to_i12_hold_in_every_image_after_a_crash_of_the_machine() {
 fn ex_bnd_40_what_a_call_has_returned_survives_the_machine() {
     for scenario in SCENARIOS {
         let mut world = World::prepared(scenario);
-        let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+        let boundary = world.boundary(Arc::new(NoFaults));
+        let machine = (scenario.call)(&boundary);
         let _ = world.drive(machine, scenario.script).expect("nothing crashes");
         let returned = Seen::of(&world.machine.files);
         for CrashImage { description, files } in world.machine.files.images_after_crash().seeded(1, 32) {
@@ -136,7 +139,8 @@ fn every_operation_that_fails_gives_an_error_with_a_remedy_and_loses_nothing() {
             let mut world = World::prepared(scenario);
             let before = Seen::of(&world.machine.files);
             world.machine.files.set_faults([fault]);
-            let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+            let boundary = world.boundary(Arc::new(NoFaults));
+            let machine = (scenario.call)(&boundary);
             let outcome = world.drive(machine, scenario.script).expect("nothing crashes");
             let at = format!("{}, operation {number} ({kind:?}), {action:?}", scenario.name);
             if let Err(error) = &outcome {

@@ -78,7 +78,8 @@ fn run(scenario: &Scenario, wanted: usize, answer: Option<FaultAnswer>) -> (Worl
     let mut world = World::prepared(scenario);
     let before = Seen::of(&world.machine.files);
     let faults = At::new(&world, wanted, answer);
-    let machine = (scenario.call)(&world.boundary(Arc::clone(&faults) as _));
+    let boundary = world.boundary(Arc::clone(&faults) as _);
+    let machine = (scenario.call)(&boundary);
     let _ = world.drive(machine, scenario.script);
     (world, before, faults.passed())
 }
@@ -155,7 +156,8 @@ fn ex_led_29_a_stop_that_is_queued_at_any_operation_of_a_dispatch_is_seen_or_wai
                 stopper.done(request_cancel);
             };
             world.machine.files.pause_before(Point::at(number), queued);
-            let machine = (scenario.call)(&world.boundary(Arc::new(NoFaults)));
+            let boundary = world.boundary(Arc::new(NoFaults));
+            let machine = (scenario.call)(&boundary);
             let outcome = world.drive(machine, scenario.script).expect("nothing crashes");
             if world.machine.files.last_number() < number {
                 break;
