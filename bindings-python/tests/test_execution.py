@@ -191,7 +191,13 @@ class Options(TaskCase):
         record = {"version": 1, "provider": "memory", "account": "me", "ok": True, "checkedAt": NOW}
         health = {**record, "nextAttemptAt": NOW + 60_000, "failures": 0}
         self.assertRaises(gallivant.ExecutionAllowanceError, self.made(budget_usd=0.25, health=health).submit, SUBMIT)
-        self.assertEqual(self.made(health=health).submit(SUBMIT)["acceptance"], "accepted")
+        task = self.made(health=health)
+        self.assertEqual(task.submit(SUBMIT)["acceptance"], "accepted")
+        self.assertEqual(task.health_status()["nextAttemptAt"], NOW + 60_000)
+        self.assertIsNone(self.made().health_status())
+        self.assertFalse(task.is_due())
+        self.advance(60_000)
+        self.assertTrue(task.is_due())
 
     def test_ex_bnd_07_a_root_has_one_owner(self):
         self.made().submit(SUBMIT)
@@ -306,6 +312,9 @@ class Local(TaskCase):
         self.assertEqual(done["acceptance"], "accepted")
         self.assertEqual([(call.method, call.input["runId"]) for call in asked], [("spawn", "run-1")])
         self.assertEqual(task.current()["process"]["pid"], 4242)
+        with self.assertRaises(gallivant.ExecutionCapabilityError) as raised:
+            task.interrupt("wait", run_id="run-1", control_id="c-1")
+        self.assertEqual(raised.exception.reason, "interrupt")
         # It has no `signal`: the call fails, and the stop stands.
         self.assertFalse(task.cancel("enough")["confirmed"])
 

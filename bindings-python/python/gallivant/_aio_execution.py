@@ -246,6 +246,12 @@ class AsyncExecution:
         """As `gallivant.execution.Execution.timeout_stop`."""
         return await self._object("timeoutStop", {})
 
+    async def interrupt(
+        self, reason: str, *, run_id: str | None = None, control_id: str | None = None
+    ) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.interrupt`."""
+        return await self._object("interrupt", _stop(reason, run_id, control_id, None))
+
     async def adopt(self, input: Document) -> dict[str, Any]:
         """As `gallivant.execution.Execution.adopt`."""
         return await self._object("adopt", input)
@@ -285,6 +291,14 @@ class AsyncExecution:
     async def current(self) -> dict[str, Any] | None:
         """As `gallivant.execution.Execution.current`."""
         return await self._optional("current", {})
+
+    async def is_due(self) -> bool:
+        """As `gallivant.execution.Execution.is_due`."""
+        return bool(await self._call("isDue", {}))
+
+    async def health_status(self) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.health_status`."""
+        return await self._optional("healthStatus", {})
 
     async def check(self, run_id: str) -> dict[str, Any]:
         """As `gallivant.execution.Execution.check`."""

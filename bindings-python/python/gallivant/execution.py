@@ -202,6 +202,14 @@ class Execution:
         """As `cancel`, with the fence and the reason of a timeout."""
         return self._object("timeoutStop", {}, signal)
 
+    def interrupt(
+        self, reason: str, *, run_id: str | None = None, control_id: str | None = None, signal: Signal | None = None
+    ) -> dict[str, Any]:
+        """Stops the turn of the current process run, keeps its session and sets no fence: `{confirmed, terminal?}`. What the run
+        says after it is quarantined.
+        """
+        return self._object("interrupt", _stop(reason, run_id, control_id, None), signal)
+
     def adopt(self, input: Document, *, signal: Signal | None = None) -> dict[str, Any]:
         """Restores the exact ownership of an operation whose acceptance is unknown, by what an operator has seen at the provider.
         Calls nobody.
@@ -243,6 +251,14 @@ class Execution:
     def current(self) -> dict[str, Any] | None:
         """The job record of the current local run; None where there is none."""
         return self._optional("current", {})
+
+    def is_due(self) -> bool:
+        """Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody."""
+        return bool(self._call("isDue", {}))
+
+    def health_status(self) -> dict[str, Any] | None:
+        """What vouches for the account, as a health record; None where there is none."""
+        return self._optional("healthStatus", {})
 
     def check(self, run_id: str) -> dict[str, Any]:
         """Walks the journal of a run and says what is whole, what is a gap and what is corrupt."""
