@@ -242,6 +242,36 @@ def execution_host(point):
     return gallivant.testing.TestHost(wall_ms=NOW, jitter=0.5, points=point)
 
 
+class Health(TaskCase):
+    def test_ex_sch_12_a_store_authorises_by_what_is_recorded(self):
+        root = os.path.join(os.path.dirname(self.root), "health")
+        scope = ("memory", "me")
+        store = execution.HealthStore(root, limits={"healthRefreshMs": 5000}, scopes=[("other", "me")], host=self.host)
+        store.want(*scope)
+        self.assertEqual(sorted(store.due()), [scope, ("other", "me")])
+        task = self.made(health=store)
+        self.assertRaises(gallivant.ExecutionHealthError, task.submit, SUBMIT)
+        self.assertIsNone(store.health_status(*scope))
+        self.assertFalse(os.path.exists(root))
+        with store.begin(*scope) as refresh:
+            self.assertIsNone(store.begin(*scope))
+            self.assertTrue(store.scheduled(*scope))
+            self.assertEqual(store.join_scheduled(*scope, 0.01), "under-way")
+            self.assertTrue(json.loads(refresh.record_json('{"ok":true,"evidence":{"n":1}}'))["ok"])
+            with self.assertRaises(gallivant.ExecutionInputError) as raised:
+                refresh.record_json('{"ok":true}')
+            self.assertEqual(raised.exception.reason, "closed")
+        self.assertEqual(store.join_scheduled(*scope, 0), "not-scheduled")
+        self.assertTrue(store.authorize(*scope))
+        self.assertEqual(task.submit(SUBMIT)["acceptance"], "accepted")
+        self.assertEqual(task.health_status(), store.health_status(*scope))
+        self.assertTrue(store.begin(*scope).give_up())
+        failed = store.record(*scope, {"ok": False, "code": "auth", "remedy": "sign in again"})
+        self.assertEqual((failed["failures"], failed["nextAttemptAt"] > NOW), (1, True))
+        self.assertFalse(store.authorize(*scope))
+        self.assertRaises(gallivant.ExecutionInputError, store.record, *scope, {"ok": False})
+
+
 class Registry(TaskCase):
     def test_records_have_adapters(self):
         registry = execution.ExecutionRegistry()

@@ -8,6 +8,7 @@ import time
 
 from . import _native
 from ._execution_driver import ENDED_BY_CLOSING, Ports, abort_end, deadline_end, failure_end, reply_end
+from ._execution_health import HealthStore
 from ._execution_json import text_of, value_of
 from ._execution_registry import ExecutionRegistry, made_boundary
 from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
@@ -172,7 +173,7 @@ class AsyncExecution:
         budget_usd: float | decimal.Decimal | None = None,
         limits: Mapping[str, int] | None = None,
         secrets: Iterable[str] = (),
-        health: Document | None = None,
+        health: Document | HealthStore | None = None,
         intake_deadline_at: int | None = None,
         host: TestHost | None = None,
     ) -> AsyncExecution:

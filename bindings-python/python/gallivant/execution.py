@@ -25,6 +25,7 @@ from ._execution_driver import Driver, Ports
 from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, function_json
 from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, replay_key, run_id
 from ._execution_functions import sanitize, unsubmitted_initial_dispatch, usd
+from ._execution_health import HealthStore, Refresh
 from ._execution_json import text_of, value_of, written
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
 from ._execution_transport import AsyncTransport, Reply, Signal, Transport, TransportCall, TransportError
@@ -55,7 +56,9 @@ __all__ = [
     "Done",
     "Execution",
     "ExecutionRegistry",
+    "HealthStore",
     "Machine",
+    "Refresh",
     "Reply",
     "Signal",
     "Transport",
@@ -325,7 +328,7 @@ def make_execution(
     budget_usd: float | decimal.Decimal | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: Iterable[str] = (),
-    health: Document | None = None,
+    health: Document | HealthStore | None = None,
     intake_deadline_at: int | None = None,
     host: TestHost | None = None,
 ) -> Execution:
@@ -335,7 +338,7 @@ def make_execution(
     `capabilities` is the provider's record, or a registry that has it. Exactly one of `transport` (remote work) and `runner`
     (the process host of local work: methods `spawn`, `observe`, `signal` and `outcome`) is given; what a transport can do is
     told by which methods it has. `budget_usd` is the task's budget, which a remote dispatch needs. `limits` are overrides of
-    `EXECUTION_LIMITS`. `secrets` are values that appear in no file. `health` vouches for the provider: a health record, or
+    `EXECUTION_LIMITS`. `secrets` are values that appear in no file. `health` vouches for the provider: a `HealthStore`, a health record, or
     `"external"` where the coordinator does; without it every dispatch is refused. `intake_deadline_at` is when an intake must
     have ended, in ms since 1970.
 
@@ -371,7 +374,7 @@ def execution_runner(
     budget_usd: float | decimal.Decimal | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: Iterable[str] = (),
-    health: Document | None = None,
+    health: Document | HealthStore | None = None,
     intake_deadline_at: int | None = None,
     host: TestHost | None = None,
 ) -> Execution:
