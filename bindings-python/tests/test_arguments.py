@@ -23,7 +23,7 @@ NOT_CONVERTED = {"environ", "session", "function", "args", "kwargs", "payload", 
 # A number of seconds, of which every float that is a number is one.
 NOT_CONVERTED |= {"timeout"}
 # Chance is any float, what is asked at a point any function, and a registry an object of its class.
-NOT_CONVERTED |= {"jitter", "points", "registry"}
+NOT_CONVERTED |= {"jitter", "points", "registry", "scopes"}
 # Numbers of an event keep whatever digits they have, and a page holds no text but within its events.
 NOT_CONVERTED |= {"provider_sequence", "timestamp", "page"}
 # What is no probe at all is told so in the probe's own words, and what is no answer of one is a `TypeError`.
@@ -126,7 +126,9 @@ class Refused(SeatCase):
         boundary = _native.Boundary(os.path.join(os.path.dirname(self.seat), "task"), options)
         machine = boundary.call("startup", "{}", _native.AbortToken())
         self.addCleanup(boundary.close)
-        return {type(one).__name__: one for one in (boundary, machine, _native.ExecutionRegistry())}
+        health = _native.HealthStore(os.path.join(os.path.dirname(self.seat), "health"))
+        handed_out = (machine, health.begin("good", "good"))
+        return {type(one).__name__: one for one in (boundary, *handed_out, health, _native.ExecutionRegistry())}
 
     def good(self, name):
         """A value that is in order, by the parameter's name."""

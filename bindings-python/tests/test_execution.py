@@ -191,7 +191,13 @@ class Options(TaskCase):
         record = {"version": 1, "provider": "memory", "account": "me", "ok": True, "checkedAt": NOW}
         health = {**record, "nextAttemptAt": NOW + 60_000, "failures": 0}
         self.assertRaises(gallivant.ExecutionAllowanceError, self.made(budget_usd=0.25, health=health).submit, SUBMIT)
-        self.assertEqual(self.made(health=health).submit(SUBMIT)["acceptance"], "accepted")
+        task = self.made(health=health)
+        self.assertEqual(task.submit(SUBMIT)["acceptance"], "accepted")
+        self.assertEqual(task.health_status()["nextAttemptAt"], NOW + 60_000)
+        self.assertIsNone(self.made().health_status())
+        self.assertFalse(task.is_due())
+        self.advance(60_000)
+        self.assertTrue(task.is_due())
 
     def test_ex_bnd_07_a_root_has_one_owner(self):
         self.made().submit(SUBMIT)
@@ -234,6 +240,36 @@ class Options(TaskCase):
 
 def execution_host(point):
     return gallivant.testing.TestHost(wall_ms=NOW, jitter=0.5, points=point)
+
+
+class Health(TaskCase):
+    def test_ex_sch_12_a_store_authorises_by_what_is_recorded(self):
+        root = os.path.join(os.path.dirname(self.root), "health")
+        scope = ("memory", "me")
+        store = execution.HealthStore(root, limits={"healthRefreshMs": 5000}, scopes=[("other", "me")], host=self.host)
+        store.want(*scope)
+        self.assertEqual(sorted(store.due()), [scope, ("other", "me")])
+        task = self.made(health=store)
+        self.assertRaises(gallivant.ExecutionHealthError, task.submit, SUBMIT)
+        self.assertIsNone(store.health_status(*scope))
+        self.assertFalse(os.path.exists(root))
+        with store.begin(*scope) as refresh:
+            self.assertIsNone(store.begin(*scope))
+            self.assertTrue(store.scheduled(*scope))
+            self.assertEqual(store.join_scheduled(*scope, 0.01), "under-way")
+            self.assertTrue(json.loads(refresh.record_json('{"ok":true,"evidence":{"n":1}}'))["ok"])
+            with self.assertRaises(gallivant.ExecutionInputError) as raised:
+                refresh.record_json('{"ok":true}')
+            self.assertEqual(raised.exception.reason, "closed")
+        self.assertEqual(store.join_scheduled(*scope, 0), "not-scheduled")
+        self.assertTrue(store.authorize(*scope))
+        self.assertEqual(task.submit(SUBMIT)["acceptance"], "accepted")
+        self.assertEqual(task.health_status(), store.health_status(*scope))
+        self.assertTrue(store.begin(*scope).give_up())
+        failed = store.record(*scope, {"ok": False, "code": "auth", "remedy": "sign in again"})
+        self.assertEqual((failed["failures"], failed["nextAttemptAt"] > NOW), (1, True))
+        self.assertFalse(store.authorize(*scope))
+        self.assertRaises(gallivant.ExecutionInputError, store.record, *scope, {"ok": False})
 
 
 class Registry(TaskCase):
@@ -306,6 +342,9 @@ class Local(TaskCase):
         self.assertEqual(done["acceptance"], "accepted")
         self.assertEqual([(call.method, call.input["runId"]) for call in asked], [("spawn", "run-1")])
         self.assertEqual(task.current()["process"]["pid"], 4242)
+        with self.assertRaises(gallivant.ExecutionCapabilityError) as raised:
+            task.interrupt("wait", run_id="run-1", control_id="c-1")
+        self.assertEqual(raised.exception.reason, "interrupt")
         # It has no `signal`: the call fails, and the stop stands.
         self.assertFalse(task.cancel("enough")["confirmed"])
 

@@ -45,6 +45,10 @@ class Calls(Case):
                 self.assertTrue((await task.dir_of("run-1")).endswith("run-1"))
                 self.assertEqual((await task.read("run-1"))["runId"], "run-1")
                 self.assertIsNone(await task.current())
+                self.assertIsNone(await task.health_status())
+                self.assertIsInstance(await task.is_due(), bool)
+                with self.assertRaises(gallivant.ExecutionCapabilityError):
+                    await task.interrupt("wait", run_id="run-1")
                 self.assertEqual((await task.capabilities())["provider"], "memory")
                 self.assertEqual(json.loads(await task.call_json("inspect"))["runId"], "run-1")
                 again = {**SUBMIT, "operationId": "op-2", "runId": "run-2"}

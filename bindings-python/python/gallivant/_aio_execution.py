@@ -8,6 +8,7 @@ import time
 
 from . import _native
 from ._execution_driver import ENDED_BY_CLOSING, Ports, abort_end, deadline_end, failure_end, reply_end
+from ._execution_health import HealthStore
 from ._execution_json import text_of, value_of
 from ._execution_registry import ExecutionRegistry, made_boundary
 from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
@@ -172,7 +173,7 @@ class AsyncExecution:
         budget_usd: float | decimal.Decimal | None = None,
         limits: Mapping[str, int] | None = None,
         secrets: Iterable[str] = (),
-        health: Document | None = None,
+        health: Document | HealthStore | None = None,
         intake_deadline_at: int | None = None,
         host: TestHost | None = None,
     ) -> AsyncExecution:
@@ -246,6 +247,12 @@ class AsyncExecution:
         """As `gallivant.execution.Execution.timeout_stop`."""
         return await self._object("timeoutStop", {})
 
+    async def interrupt(
+        self, reason: str, *, run_id: str | None = None, control_id: str | None = None
+    ) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.interrupt`."""
+        return await self._object("interrupt", _stop(reason, run_id, control_id, None))
+
     async def adopt(self, input: Document) -> dict[str, Any]:
         """As `gallivant.execution.Execution.adopt`."""
         return await self._object("adopt", input)
@@ -285,6 +292,14 @@ class AsyncExecution:
     async def current(self) -> dict[str, Any] | None:
         """As `gallivant.execution.Execution.current`."""
         return await self._optional("current", {})
+
+    async def is_due(self) -> bool:
+        """As `gallivant.execution.Execution.is_due`."""
+        return bool(await self._call("isDue", {}))
+
+    async def health_status(self) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.health_status`."""
+        return await self._optional("healthStatus", {})
 
     async def check(self, run_id: str) -> dict[str, Any]:
         """As `gallivant.execution.Execution.check`."""

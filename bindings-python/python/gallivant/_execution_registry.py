@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _native
+from ._execution_health import HealthStore
 from ._execution_json import text_of, value_of, written
 from ._execution_transport import boundary_options, methods_of
 
@@ -91,13 +92,16 @@ def made_boundary(
     *,
     capabilities: Document | ExecutionRegistry,
     provider: str,
+    health: object | None,
     **options: Any,
 ) -> _native.Boundary:
     """The boundary of a task, as `make_execution` is told; with `existing`, as its files say."""
     registry = capabilities if isinstance(capabilities, ExecutionRegistry) else None
     record = registry.capability_json(provider) if registry is not None else capabilities
-    text = boundary_options(capabilities=record, provider=provider, **options)
-    return _native.Boundary(root, text, registry=registry, existing=existing, host=host)
+    store = health if isinstance(health, HealthStore) else None
+    said = None if store is not None else health
+    text = boundary_options(capabilities=record, provider=provider, health=said, **options)
+    return _native.Boundary(root, text, registry=registry, existing=existing, health=store, host=host)
 
 
 def _adapter_json(transport: object | None, runner: object | None) -> str | None:

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "unresolved", "version", "words"]
+__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "HealthStore", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Refresh", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "unresolved", "version", "words"]
 
 @final
 class AbortToken:
@@ -51,7 +51,7 @@ class Boundary:
     """
     The boundary of one task, whose documents are JSON text. Threads may share it.
     """
-    def __new__(cls, /, root: str | PathLike[str], options_json: str, *, registry: ExecutionRegistry | None = None, existing: bool = False, host: TestHost | None = None) -> Boundary:
+    def __new__(cls, /, root: str | PathLike[str], options_json: str, *, registry: ExecutionRegistry | None = None, existing: bool = False, health: HealthStore | None = None, host: TestHost | None = None) -> Boundary:
         """
         Makes the boundary of a task; with `existing`, for the provider that its files have, by its record in `registry`.
         Creates no file.
@@ -779,6 +779,48 @@ class Gap:
     def start(self, /) -> int:
         """
         Where its bytes in `events.jsonl` begin.
+        """
+
+@disjoint_base
+class HealthStore:
+    """
+    Health records below one directory. Threads may share it.
+    """
+    def __new__(cls, /, root: str | PathLike[str], *, limits_json: str | None = None, scopes: SupportsGetItem[int, tuple[str, str]] = ..., secrets: SupportsGetItem[int, str] = ..., host: TestHost | None = None) -> HealthStore:
+        """
+        Makes a store. Creates no file, and reads none.
+        """
+    def authorize(self, /, provider: str, account: str) -> bool:
+        """
+        Whether a dispatch is authorised now, by a success that still counts and no refresh under way. Never probes, never writes.
+        """
+    def begin(self, /, provider: str, account: str) -> Refresh | None:
+        """
+        Schedules a refresh; None where one is under way. The account's authority has ended once it has returned.
+        """
+    def due(self, /) -> list[tuple[str, str]]:
+        """
+        The accounts whose check is due now: provider and account.
+        """
+    def join_scheduled(self, /, provider: str, account: str, timeout: SupportsFloat | SupportsIndex) -> str:
+        """
+        Waits for the refresh that is under way, at most so many seconds: `not-scheduled`, `over` or `under-way`. Starts none.
+        """
+    def record_json(self, /, provider: str, account: str, result_json: str) -> str:
+        """
+        Saves what a check has shown, and gives the record as JSON text; it is on disk then.
+        """
+    def scheduled(self, /, provider: str, account: str) -> bool:
+        """
+        Whether a refresh of this account is under way in this store.
+        """
+    def status_json(self, /, provider: str, account: str) -> str | None:
+        """
+        What is recorded, as JSON text. Never probes, never writes.
+        """
+    def want(self, /, provider: str, account: str) -> None:
+        """
+        Wants the health of one more account: without a record its check is due.
         """
 
 @final
@@ -1659,6 +1701,24 @@ class Redactor:
     def texts(self, /, texts: SupportsGetItem[int, str]) -> list[str]:
         """
         Many texts in one call.
+        """
+
+@final
+class Refresh:
+    """
+    A scheduled refresh: whoever has it runs the check, and records what it has shown or gives it up. The end of a `with` block, and
+    letting go of it, give it up.
+    """
+    def __enter__(self, /) -> Refresh: ...
+    def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+    def give_up(self, /) -> bool:
+        """
+        Ends it without a result: the account stays without authority, and its check is due. Whether it was under way.
+        """
+    def record_json(self, /, result_json: str) -> str:
+        """
+        Saves what the check has shown, `{ok, evidence?, code?, remedy?, retryAfterMs?}` as JSON text, and ends the refresh. Gives the
+        record as JSON text.
         """
 
 @final

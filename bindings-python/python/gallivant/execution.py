@@ -25,6 +25,7 @@ from ._execution_driver import Driver, Ports
 from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, function_json
 from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, replay_key, run_id
 from ._execution_functions import sanitize, unsubmitted_initial_dispatch, usd
+from ._execution_health import HealthStore, Refresh
 from ._execution_json import text_of, value_of, written
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
 from ._execution_transport import AsyncTransport, Reply, Signal, Transport, TransportCall, TransportError
@@ -55,7 +56,9 @@ __all__ = [
     "Done",
     "Execution",
     "ExecutionRegistry",
+    "HealthStore",
     "Machine",
+    "Refresh",
     "Reply",
     "Signal",
     "Transport",
@@ -202,6 +205,14 @@ class Execution:
         """As `cancel`, with the fence and the reason of a timeout."""
         return self._object("timeoutStop", {}, signal)
 
+    def interrupt(
+        self, reason: str, *, run_id: str | None = None, control_id: str | None = None, signal: Signal | None = None
+    ) -> dict[str, Any]:
+        """Stops the turn of the current process run, keeps its session and sets no fence: `{confirmed, terminal?}`. What the run
+        says after it is quarantined.
+        """
+        return self._object("interrupt", _stop(reason, run_id, control_id, None), signal)
+
     def adopt(self, input: Document, *, signal: Signal | None = None) -> dict[str, Any]:
         """Restores the exact ownership of an operation whose acceptance is unknown, by what an operator has seen at the provider.
         Calls nobody.
@@ -243,6 +254,14 @@ class Execution:
     def current(self) -> dict[str, Any] | None:
         """The job record of the current local run; None where there is none."""
         return self._optional("current", {})
+
+    def is_due(self) -> bool:
+        """Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody."""
+        return bool(self._call("isDue", {}))
+
+    def health_status(self) -> dict[str, Any] | None:
+        """What vouches for the account, as a health record; None where there is none."""
+        return self._optional("healthStatus", {})
 
     def check(self, run_id: str) -> dict[str, Any]:
         """Walks the journal of a run and says what is whole, what is a gap and what is corrupt."""
@@ -309,7 +328,7 @@ def make_execution(
     budget_usd: float | decimal.Decimal | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: Iterable[str] = (),
-    health: Document | None = None,
+    health: Document | HealthStore | None = None,
     intake_deadline_at: int | None = None,
     host: TestHost | None = None,
 ) -> Execution:
@@ -319,7 +338,7 @@ def make_execution(
     `capabilities` is the provider's record, or a registry that has it. Exactly one of `transport` (remote work) and `runner`
     (the process host of local work: methods `spawn`, `observe`, `signal` and `outcome`) is given; what a transport can do is
     told by which methods it has. `budget_usd` is the task's budget, which a remote dispatch needs. `limits` are overrides of
-    `EXECUTION_LIMITS`. `secrets` are values that appear in no file. `health` vouches for the provider: a health record, or
+    `EXECUTION_LIMITS`. `secrets` are values that appear in no file. `health` vouches for the provider: a `HealthStore`, a health record, or
     `"external"` where the coordinator does; without it every dispatch is refused. `intake_deadline_at` is when an intake must
     have ended, in ms since 1970.
 
@@ -355,7 +374,7 @@ def execution_runner(
     budget_usd: float | decimal.Decimal | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: Iterable[str] = (),
-    health: Document | None = None,
+    health: Document | HealthStore | None = None,
     intake_deadline_at: int | None = None,
     host: TestHost | None = None,
 ) -> Execution:

@@ -7,6 +7,7 @@ use gallivant_core::execution::{self as core, Called, ExecutionOptions, FixedJit
 use gallivant_core::{Code, Error, Host, Result};
 use pyo3::prelude::*;
 
+use super::health::HealthStore;
 use super::machine::Machine;
 use super::object_of;
 use super::registry::ExecutionRegistry;
@@ -50,22 +51,27 @@ impl Boundary {
     /// Makes the boundary of a task; with `existing`, for the provider that its files have, by its record in `registry`.
     /// Creates no file.
     #[new]
-    #[pyo3(signature = (root, options_json, *, registry=None, existing=false, host=None))]
+    #[pyo3(signature = (root, options_json, *, registry=None, existing=false, health=None, host=None))]
     fn new(
         py: Python<'_>,
         root: Given<PathBuf>,
         options_json: Given<String>,
         registry: Option<&Bound<'_, ExecutionRegistry>>,
         existing: bool,
+        health: Option<&Bound<'_, HealthStore>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
         let seams = host.map(|host| host.get().seams(py)).unwrap_or_default();
         let (host, registry) = (host_of(host), registry.map(|registry| registry.get().registry.clone()));
+        let health = health.map(|health| health.get().store.clone());
         let made = call::fallible(py, || {
             let faults = seams.faults.unwrap_or_else(|| Arc::new(core::NoFaults));
             let options = object_of(&options_json.0, "options")?;
             let mut options = ExecutionOptions::from_object(root.0, &options, faults)?;
             options.jitter = seams.jitter.map(|jitter| Arc::new(FixedJitter(jitter)) as _);
+            if let Some(store) = health {
+                options.health = Some(Arc::new(store));
+            }
             match (registry, existing) {
                 (Some(registry), true) => core::execution_runner(options, &registry, &host),
                 (Some(registry), false) => {

@@ -3,6 +3,7 @@
 //! - `boundary`: the boundary of a task, the token that ends its waits, and what lists a root's unresolved operations;
 //! - `machine`: a running call, and what its steps come to;
 //! - `registry`: capability records with their adapters;
+//! - `health`: the health of accounts, as records of checks that somebody else makes;
 //! - `points`: the points at which a test fails;
 //! - `functions`: the pure functions by their names, and the constants.
 //!
@@ -10,12 +11,14 @@
 
 mod boundary;
 mod functions;
+mod health;
 mod machine;
 mod points;
 mod registry;
 
 pub(crate) use boundary::{AbortToken, Boundary, UnresolvedOperation, unresolved};
 pub(crate) use functions::{execution_constants, execution_function};
+pub(crate) use health::{HealthStore, Refresh};
 pub(crate) use machine::{Call, Done, Machine};
 pub(crate) use points::Points;
 pub(crate) use registry::{ExecutionRegistry, assert_execution_dependency};
