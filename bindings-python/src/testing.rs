@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gallivant_core::Host;
 use gallivant_core::execution::Faults;
 use gallivant_core::testing;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::argument::{Given, all_taken, taken, text_of};
@@ -71,6 +72,9 @@ impl TestHost {
                 boot: text_of(boot.as_ref()),
             })
         };
+        if points.as_ref().is_some_and(|points| !points.bind(py).is_callable()) {
+            return Err(PyTypeError::new_err("points is not callable"));
+        }
         let host = call::fallible(py, made)?;
         Ok(TestHost { host, jitter: taken(jitter), points })
     }

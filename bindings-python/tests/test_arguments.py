@@ -3,12 +3,14 @@
 import ast
 import asyncio
 import inspect
+import json
 import os
 import unittest
 
 import gallivant
 from gallivant import _native, aio, words
 
+from .execution_support import CAPABILITY
 from .support import CLAIMANT, PACKAGE, SeatCase
 
 LONE = "half\ud800"
@@ -20,6 +22,8 @@ NOT_CALLED = {"arm_hook_deadline", "serve_hook", "panic"}
 NOT_CONVERTED = {"environ", "session", "function", "args", "kwargs", "payload", "options", "host", "exception_type", "traceback"}
 # A number of seconds, of which every float that is a number is one.
 NOT_CONVERTED |= {"timeout"}
+# Chance is any float, what is asked at a point any function, and a registry an object of its class.
+NOT_CONVERTED |= {"jitter", "points", "registry"}
 # Numbers of an event keep whatever digits they have, and a page holds no text but within its events.
 NOT_CONVERTED |= {"provider_sequence", "timestamp", "page"}
 # What is no probe at all is told so in the probe's own words, and what is no answer of one is a `TypeError`.
@@ -82,6 +86,7 @@ class Refused(SeatCase):
         }
         self.objects.update(self.of_a_store())
         self.objects.update(self.of_a_run())
+        self.objects.update(self.of_a_task())
         self.addCleanup(self.objects["Watch"].close)
         self.before = self.bytes()
 
@@ -107,6 +112,22 @@ class Refused(SeatCase):
             self.addCleanup(one.close)
         return {type(one).__name__: one for one in (*opened, _native.Event("e", "local", "t"))}
 
+    def of_a_task(self):
+        """One of each that a task has, by class."""
+        options = json.dumps(
+            {
+                "taskId": "t",
+                "provider": "memory",
+                "account": "a",
+                "capabilities": CAPABILITY,
+                "transport": {"methods": ["submit", "inspect", "collect"]},
+            }
+        )
+        boundary = _native.Boundary(os.path.join(os.path.dirname(self.seat), "task"), options)
+        machine = boundary.call("startup", "{}", _native.AbortToken())
+        self.addCleanup(boundary.close)
+        return {type(one).__name__: one for one in (boundary, machine, _native.ExecutionRegistry())}
+
     def good(self, name):
         """A value that is in order, by the parameter's name."""
         return {
@@ -120,6 +141,9 @@ class Refused(SeatCase):
             "ask": "none",
             "harness": "claude",
             "faults_json": "[]",
+            "input_json": "{}",
+            "options_json": "{}",
+            "method": "inspect",
             "probe": "alive",
             "scope": ["good"],
             "body": b"",
@@ -164,9 +188,10 @@ class Refused(SeatCase):
                 yield parameter.arg, self.session.to_env()
             elif "SupportsGetItem" in kind:
                 yield parameter.arg, []
-            elif kind in ("LeftOut", "State", "Position"):
+            elif kind in ("LeftOut", "State", "Position", "AbortToken"):
                 values = {"LeftOut": gallivant.LeftOut(), "State": self.objects["State"]}
                 values["Position"] = _native.Position(offset=0, sequence=0)
+                values["AbortToken"] = _native.AbortToken()
                 yield parameter.arg, values[kind]
             elif "SupportsIndex" in kind:
                 yield parameter.arg, 1

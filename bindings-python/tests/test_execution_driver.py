@@ -89,8 +89,26 @@ class Waiting(TaskCase):
     def test_a_signal_that_has_fired_calls_nobody(self):
         given_up = Signal()
         given_up.fire()
-        self.assertRaises(gallivant.ExecutionError, self.made().submit, SUBMIT, signal=given_up)
+        with self.assertRaises(gallivant.ExecutionBusyError) as raised:
+            self.made().submit(SUBMIT, signal=given_up)
+        self.assertEqual(raised.exception.reason, "aborted")
         self.assertEqual(self.transport.calls, [])
+        self.assertFalse(os.path.exists(self.root))
+
+    def test_closing_ends_the_wait_for_the_lock(self):
+        task, holder, waiting = self.made(), Never(), self.made(limits={"lockWaitMs": 60_000})
+        task.submit(SUBMIT)
+        self.transport.mishaps["inspect"] = holder
+        passing = threading.Thread(target=lambda: task.reconcile(force=True))
+        passing.start()
+        holder.entered.wait()
+        threading.Timer(0.1, waiting.close).start()
+        with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionInputError) as raised:
+            waiting.reconcile(force=True)
+        self.assertEqual(raised.exception.reason, "closed")
+        self.assertLess(watch.seconds, 5)
+        holder.released.set()
+        passing.join()
 
     def test_an_interrupt_is_raised_once_what_is_known_is_saved(self):
         never = self.never("inspect")

@@ -2,11 +2,13 @@
 
 import decimal
 import json
+import threading
 import unittest
 
 import gallivant
 from gallivant import execution
 from gallivant.execution import AbortToken, Call, Done
+from gallivant.testing import TestHost
 
 from .execution_support import CAPABILITY, NOW, SUBMIT, TaskCase
 
@@ -79,6 +81,24 @@ class Steps(TaskCase):
         self.assertEqual(self.acceptance(), "unknown")
         # The lock is free.
         self.assertEqual(task.startup()["called"], ["lookup"])
+
+    def test_ex_bnd_43_a_machine_belongs_to_one_thread_at_a_time(self):
+        entered, released = threading.Event(), threading.Event()
+
+        def point(name):
+            if name == "dispatch.intent":
+                entered.set()
+                released.wait()
+            return "go"
+
+        self.host = TestHost(wall_ms=NOW, points=point)
+        machine = self.made().machine("submit", SUBMIT)
+        stepping = threading.Thread(target=machine.start)
+        stepping.start()
+        entered.wait()
+        self.assertRaises(gallivant.HandleBusyError, machine.abort, 1)
+        released.set()
+        stepping.join()
 
     def test_a_token_ends_the_wait_for_the_lock(self):
         task, token = self.made(), AbortToken()

@@ -31,6 +31,9 @@ class Hosts(SeatCase):
         writer.observe("active")
         self.assertEqual(self.record()["writtenAtMs"], 5_500)
 
+    def test_what_is_asked_at_points_is_a_function(self):
+        self.assertRaises(TypeError, TestHost, points="dispatch.intent")
+
     def test_hs_96_a_wall_clock_that_is_set_is_no_staleness(self):
         host = TestHost(wall_ms=5_000)
         self.claimed(host=host).observe("idle")

@@ -32,23 +32,23 @@
 //!
 //! Ownership. A function whose output is `type **` makes a handle that the caller owns and frees with the one function
 //! that the type's comment names. Handles may be freed in any order: what one needs of another stays alive. Freeing an
-//! execution boundary ends its machines, whose handles still stand and are freed like all others. A handle
-//! that is lent, as part of another, is a pointer to const and lives as long as that one. Memory comes from the library
-//! and goes back to it, never through `free`.
+//! execution boundary ends its machines, whose handles still stand and are freed like all others. A handle that is lent, as
+//! part of another, is a pointer to const and lives as long as that one. Memory comes from the library and goes back to it,
+//! never through `free`.
 //!
 //! Threads. Each handle's comment says by how many threads it may be used at once. A handle for one thread at a time may
 //! change threads between calls; a call that finds it in use answers `GALLIVANT_HANDLE_BUSY` and has done nothing.
 //! Freeing a handle while a call uses it is a bug of the caller. The library has no threads of its own, but for those on
 //! which `gallivant_execution_drive` runs the methods of a transport that does not keep its deadlines.
 //!
-//! Callbacks run on the calling thread, inside the call, but for those methods. They return normally: no `longjmp`, no C++ exception, no thread
-//! cancellation may pass through the library.
+//! Callbacks run on the calling thread, inside the call, but for those methods. They return normally: no `longjmp`, no C++
+//! exception, no thread cancellation may pass through the library.
 //!
 //! Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
 //! session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
 //! harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays
-//! and machines, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a
-//! process that had several threads may only call `exec` and the like, as always.
+//! and machines, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a process that had several
+//! threads may only call `exec` and the like, as always.
 //!
 //! The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
 //! bug that would have been a crash of the library is answered as `GALLIVANT_INTERNAL`.

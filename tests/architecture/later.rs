@@ -2,11 +2,10 @@
 
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
-    ("EX-TRA", "9 25 35"),
-    ("EX-BND", "1 4 15 20 24 27-30 34 44 46"),
-    ("EX-IDN", "12 14-16 18 23-24"),
-    ("EX-PRE", "1 11 13 30 33"),
-    ("EX-REC", "34"),
+    ("EX-TRA", "25 35"),
+    ("EX-BND", "1 4 24 27-30 34 44 46"),
+    ("EX-IDN", "12 18 23"),
+    ("EX-PRE", "30"),
     ("EX-CAN", "25 48-49"),
     ("EX-COST", "21"),
     ("EX-SCH", "2 4-6 8"),
@@ -15,9 +14,9 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-ART", "1-57 67-69"),
     ("EX-VER", "1-42"),
     ("EX-LOC", "1 4-16 19-20 23 27-30"),
-    ("EX-UPG", "1-3 12-13"),
-    ("EX-ERR", "1 8"),
-    ("EX-SEA", "4 6-8 15-17 19"),
+    ("EX-UPG", "3"),
+    ("EX-ERR", "1"),
+    ("EX-SEA", "6-7 15-17 19"),
 ];
 
 /// The clauses of such a list, one by one.

@@ -319,6 +319,16 @@ static void ex_bnd_01_the_words_and_limits_are_those_of_the_specification(void)
     CHECK_TEXT(gallivant_round_name(GALLIVANT_ROUND_DOWN), "down");
 }
 
+static void ex_cap_26_a_runtime_of_another_contract_or_without_intake_is_refused(void)
+{
+    CHECK_OK(gallivant_execution_assert_dependency(GALLIVANT_EXECUTION_CONTRACT_VERSION, 1, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_DEPENDENCY, NULL, gallivant_execution_assert_dependency(0, 1, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_DEPENDENCY, NULL,
+                gallivant_execution_assert_dependency(GALLIVANT_EXECUTION_CONTRACT_VERSION + 1, 1, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_DEPENDENCY, NULL,
+                gallivant_execution_assert_dependency(GALLIVANT_EXECUTION_CONTRACT_VERSION, 0, &error));
+}
+
 void suite_execution(void)
 {
     RUN(ex_bnd_39_a_machine_hands_out_a_call_and_is_fed_its_end);
@@ -332,4 +342,5 @@ void suite_execution(void)
     RUN(ex_sea_15_the_pure_functions_go_by_their_names);
     RUN(ex_cost_21_an_amount_is_an_integer_of_nano_dollars);
     RUN(ex_bnd_01_the_words_and_limits_are_those_of_the_specification);
+    RUN(ex_cap_26_a_runtime_of_another_contract_or_without_intake_is_refused);
 }

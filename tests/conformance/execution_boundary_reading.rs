@@ -164,7 +164,33 @@ fn ex_bnd_19_an_existing_run_keeps_its_transport_whatever_is_configured_now() {
 }
 
 #[test]
-fn reading_a_boundary_writes_nothing_takes_no_lock_and_calls_nobody() {
+fn ex_tra_09_no_read_calls_anybody() {
+    // Whoever reads gets an answer and never a machine: there is nothing that could call.
+    let task = TaskRoot::new();
+    task.accepted(1);
+    let boundary = task.boundary();
+    let reads = [
+        "inspect",
+        "outcome",
+        "current",
+        "read",
+        "dirOf",
+        "resultView",
+        "capabilities",
+        "healthStatus",
+        "check",
+        "isDue",
+    ];
+    for method in reads {
+        let input = object(&json!({"runId": "run-1"}));
+        let called = boundary.call(method, input, AbortToken::new());
+        let is_answer = matches!(called, Ok(gallivant_core::execution::Called::Answer(_)));
+        assert!(is_answer, "{method}: {called:?}");
+    }
+}
+
+#[test]
+fn ex_bnd_20_a_read_writes_nothing_takes_no_lock_and_calls_nobody() {
     let task = TaskRoot::new();
     task.submit(
         with(dispatch(1), json!({"kind": "intake", "inputHead": null, "preparation": "text-only"})),
@@ -185,6 +211,18 @@ fn reading_a_boundary_writes_nothing_takes_no_lock_and_calls_nobody() {
     boundary.preparation_status("run-1").expect("read");
     boundary.judge_preparation("run-1").expect("read");
     let _ = boundary.capabilities();
+    boundary.current().expect("read");
+    boundary.result_view("run-1").expect("read");
+    boundary.check("run-1").expect("read");
+    boundary.health_status().expect("read");
+    let lines = gallivant_core::journal::LogReader::open(
+        boundary.dir_of("run-1").expect("named"),
+        task.machine.host(),
+    );
+    let lines = lines.expect("read");
+    lines.tail().expect("read");
+    let _ = lines.history("1");
+    lines.lines(None, 10).expect("read");
     assert!(before == task.tree());
     let made = task.machine.operations().split_off(operations);
     let changes = ["lock", "write", "create", "mkdir", "rename", "exchange", "remove", "sync"];

@@ -6,9 +6,16 @@
 
 #[path = "../support/allocations.rs"]
 mod allocations;
+#[path = "../support/boundary.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod boundary;
+#[path = "../support/provider.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod provider;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod allocating;
+mod execution;
 mod operations;
 mod system_calls;

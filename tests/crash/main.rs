@@ -21,6 +21,7 @@ mod provider;
 mod run;
 
 mod execution;
+mod execution_passes;
 mod harness_state;
 mod health;
 mod idempotency;

@@ -5,7 +5,14 @@
 #![allow(clippy::disallowed_methods, reason = "a test looks at disk, time and processes itself")]
 
 mod execution;
+#[path = "../support/boundary.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod boundary;
+mod dispatch;
 mod namespaces;
+#[path = "../support/provider.rs"]
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod provider;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines as InLines, Write};
@@ -133,6 +140,7 @@ fn a_process_in_its_role() {
             drop(guard);
         }
         "dispatcher" => execution::dispatcher(directory),
+        "dispatcher" => dispatch::dispatcher(directory, sequence),
         "session-inside" => namespaces::session_inside(directory),
         "reader-inside" => namespaces::reader_inside(directory),
         other => panic!("no such role: {other}"),

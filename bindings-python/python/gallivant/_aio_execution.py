@@ -7,13 +7,13 @@ import inspect
 import time
 
 from . import _native
-from ._execution_driver import Ports, abort_end, deadline_end, failure_end, reply_end
+from ._execution_driver import ENDED_BY_CLOSING, Ports, abort_end, deadline_end, failure_end, reply_end
 from ._execution_json import text_of, value_of
 from ._execution_registry import ExecutionRegistry, made_boundary
 from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
 from ._native import AbortToken, Cancel
 from ._offload import finish, offload, over, told
-from .errors import ExecutionInputError
+from .errors import ExecutionError
 from .execution import _lost, _stop
 
 TYPE_CHECKING = False
@@ -49,10 +49,10 @@ class _Driver:
         self._tokens.add(token)
         try:
             return await self._drive(called)
-        except ExecutionInputError as refused:
-            if refused.reason == "reply":
-                # The machine went with its boundary, which then says that it is closed.
-                self._ports.boundary.call("capabilities", "{}", token)
+        except ExecutionError as refused:
+            if refused.reason in ENDED_BY_CLOSING:
+                # Perhaps the machine went with its boundary, which then says that it is closed.
+                self._ports.boundary.refuse_closed()
             raise
         finally:
             self._tokens.discard(token)

@@ -13,7 +13,7 @@ import time
 from . import _native
 from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, Signal, TransportCall, TransportError
 from ._execution_transport import failure_json, python_name, reply_text
-from .errors import ExecutionInputError
+from .errors import ExecutionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
     # Feeds the end of a call to its machine.
     End = Callable[[Machine, int], Union[Call, Done]]
+
+
+# What a call is refused with whose boundary was closed: in its wait for the lock, and later.
+ENDED_BY_CLOSING = ("aborted", "reply")
 
 
 def reply_end(text: str) -> End:
@@ -103,10 +107,10 @@ class Driver:
         try:
             with called as machine:
                 return self._drive(machine, given_up)
-        except ExecutionInputError as refused:
-            if refused.reason == "reply":
-                # The machine went with its boundary, which then says that it is closed.
-                self._ports.boundary.call("capabilities", "{}", token)
+        except ExecutionError as refused:
+            if refused.reason in ENDED_BY_CLOSING:
+                # Perhaps the machine went with its boundary, which then says that it is closed.
+                self._ports.boundary.refuse_closed()
             raise
         finally:
             with self._lock:
@@ -138,15 +142,20 @@ class Driver:
                 end = self._carry_out(step, call, given_up)
             except BaseException as interrupt:
                 raised, end = interrupt, abort_end
-            if call.is_sending:
-                machine.sending(step.id)
-            step = end(machine, step.id)
+            try:
+                if call.is_sending:
+                    machine.sending(step.id)
+                step = end(machine, step.id)
+            except BaseException:
+                # The machine has gone, and its method is told.
+                call.signal.fire()
+                raise
         if raised is not None:
             raise raised
         return step.result_json()
 
     def _carry_out(self, step: Call, call: TransportCall, given_up: Signal) -> End:
-        if given_up.fired:
+        if given_up.fired or _native.cancel_state():
             call.signal.fire()
             return abort_end
         running = _Running(self._ports, step, call)

@@ -74,6 +74,10 @@ class Boundary:
         """
         The boundary's clock, in ms since 1970.
         """
+    def refuse_closed(self, /) -> None:
+        """
+        Raises `ExecutionInputError` with the reason `closed` where it is closed.
+        """
 
 @final
 class Call:
@@ -1102,7 +1106,8 @@ class Machine:
         """
     def start(self, /) -> Call | Done:
         """
-        Begins. Raises `ExecutionInputError` with the reason `reply` where it has begun already and waits for a call.
+        Begins. Where its token was aborted before, it is `Done` with `EXECUTION_BUSY` and the reason `aborted`: nobody was called
+        and nothing was written. A machine that has begun already is `Done` with the reason `reply`, and the outstanding call stays outstanding.
         """
 
 @final

@@ -109,8 +109,8 @@ class Execution:
     """The boundary of one task, for threads, which may share it. Made by `make_execution`; a context manager.
 
     A method of the transport runs on a thread beside the caller's. One that has not ended 1 s after its deadline is left alone.
-    `signal`, where a call takes one, gives that call up when it fires: its wait for the task's lock ends with
-    `ExecutionBusyError`, an outstanding call of the transport counts as failed. So does a `gallivant.Cancel` under which the
+    `signal`, where a call takes one, gives that call up when it fires: before it began, and in its wait for the task's lock, with
+    `ExecutionBusyError` and nothing written; an outstanding call of the transport counts as failed. So does a `gallivant.Cancel` under which the
     thread runs, and an exception of a signal handler, `KeyboardInterrupt` included, which is raised again at the end.
 
     Every call may be repeated after a crash at any point. Besides what is named, calls raise `ExecutionInputError`,

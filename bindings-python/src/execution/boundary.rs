@@ -91,16 +91,19 @@ impl Boundary {
     ) -> PyResult<Answer> {
         let token = token.get().token.clone();
         let called = call::fallible(py, || {
-            let boundary = self.slot().clone();
-            let boundary = boundary.ok_or_else(|| {
-                Error::new(Code::ExecutionInput, "the boundary is closed").with_reason("closed")
-            })?;
-            boundary.call(&method.0, object_of(&input_json.0, "input")?, token)
+            self.opened()?.call(&method.0, object_of(&input_json.0, "input")?, token.clone())
         })?;
         match called {
-            Called::Machine(machine) => Py::new(py, Machine::new(*machine, &self.host)).map(Answer::Machine),
+            Called::Machine(machine) => {
+                Py::new(py, Machine::new(*machine, token, &self.host)).map(Answer::Machine)
+            }
             Called::Answer(answer) => Ok(Answer::Text(answer.to_json())),
         }
+    }
+
+    /// Raises `ExecutionInputError` with the reason `closed` where it is closed.
+    fn refuse_closed(&self, py: Python<'_>) -> PyResult<()> {
+        call::last(py, || self.opened().map(drop))
     }
 
     /// The boundary's clock, in ms since 1970.
@@ -125,6 +128,11 @@ impl Boundary {
 }
 
 impl Boundary {
+    fn opened(&self) -> Result<core::Boundary> {
+        let closed = || Error::new(Code::ExecutionInput, "the boundary is closed").with_reason("closed");
+        self.slot().clone().ok_or_else(closed)
+    }
+
     fn slot(&self) -> MutexGuard<'_, Option<core::Boundary>> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }

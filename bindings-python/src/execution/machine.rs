@@ -23,6 +23,7 @@ use crate::error::Exception;
 pub(crate) struct Machine {
     /// None once it is closed.
     slot: Mutex<Option<core::Machine>>,
+    token: core::AbortToken,
     host: Host,
     /// The process that made it.
     pid: u32,
@@ -30,9 +31,17 @@ pub(crate) struct Machine {
 
 #[pymethods]
 impl Machine {
-    /// Begins. Raises `ExecutionInputError` with the reason `reply` where it has begun already and waits for a call.
+    /// Begins. Where its token was aborted before, it is `Done` with `EXECUTION_BUSY` and the reason `aborted`: nobody was called
+    /// and nothing was written. A machine that has begun already is `Done` with the reason `reply`, and the outstanding call stays outstanding.
     fn start(&self, py: Python<'_>) -> PyResult<Stepped> {
-        let step = call::fallible(py, || self.with(|machine| Ok(machine.start())))?;
+        let start = |machine: &mut core::Machine| {
+            if self.token.is_aborted() && machine.outstanding_id().is_none() {
+                let message = "the call was aborted before it began";
+                return Ok(Step::Done(Err(Error::new(Code::ExecutionBusy, message).with_reason("aborted"))));
+            }
+            Ok(machine.start())
+        };
+        let step = call::fallible(py, || self.with(start))?;
         stepped(py, step)
     }
 
@@ -40,33 +49,33 @@ impl Machine {
     ///
     /// Raises `ExecutionInputError` with the reason `reply` where no call with this id is outstanding: nothing was read and
     /// nothing has changed. A reply at the call's deadline or later is dropped unread, and the call counts as failed.
-    fn reply(&self, py: Python<'_>, id: u64, text: Given<String>) -> PyResult<Stepped> {
-        self.step(py, |machine| machine.reply(id, Reply::Value(text.0)))
+    fn reply(&self, py: Python<'_>, id: Given<u64>, text: Given<String>) -> PyResult<Stepped> {
+        self.step(py, |machine| machine.reply(id.0, Reply::Value(text.0)))
     }
 
     /// The method failed. `error_json` is a JSON object with `kind`, `message`, `retryAfterMs` and `code`, or anything else,
     /// which is `io`. Raises as `reply`.
-    fn fail(&self, py: Python<'_>, id: u64, error_json: Given<String>) -> PyResult<Stepped> {
+    fn fail(&self, py: Python<'_>, id: Given<u64>, error_json: Given<String>) -> PyResult<Stepped> {
         self.step(py, |machine| {
             let error = TransportError::from_value(&Value::parse(&error_json.0).unwrap_or(Value::Null));
-            machine.reply(id, Reply::Error(error))
+            machine.reply(id.0, Reply::Error(error))
         })
     }
 
     /// The method has not ended at the call's deadline. Raises as `reply`.
-    fn deadline(&self, py: Python<'_>, id: u64) -> PyResult<Stepped> {
-        self.step(py, |machine| machine.deadline(id))
+    fn deadline(&self, py: Python<'_>, id: Given<u64>) -> PyResult<Stepped> {
+        self.step(py, |machine| machine.deadline(id.0))
     }
 
     /// The caller gives the call up. Raises as `reply`.
-    fn abort(&self, py: Python<'_>, id: u64) -> PyResult<Stepped> {
-        self.step(py, |machine| machine.abort(id))
+    fn abort(&self, py: Python<'_>, id: Given<u64>) -> PyResult<Stepped> {
+        self.step(py, |machine| machine.abort(id.0))
     }
 
     /// The transport is about to send, or to save something of its own: from now on `not-sent` is not believed of the call.
     /// Raises as `reply`.
-    fn sending(&self, py: Python<'_>, id: u64) -> PyResult<()> {
-        call::last(py, || self.with(|machine| machine.sending(id)))
+    fn sending(&self, py: Python<'_>, id: Given<u64>) -> PyResult<()> {
+        call::last(py, || self.with(|machine| machine.sending(id.0)))
     }
 
     /// Lets go of it, as a crash would. Does nothing the second time.
@@ -101,9 +110,9 @@ impl Machine {
 }
 
 impl Machine {
-    pub(super) fn new(machine: core::Machine, host: &Host) -> Self {
+    pub(super) fn new(machine: core::Machine, token: core::AbortToken, host: &Host) -> Self {
         let pid = host.processes.own_pid();
-        Machine { slot: Mutex::new(Some(machine)), host: host.clone(), pid }
+        Machine { slot: Mutex::new(Some(machine)), token, host: host.clone(), pid }
     }
 
     /// What ends a call is to be saved, whoever has given up.

@@ -36,7 +36,8 @@ impl Handle for gallivant_execution_boundary {}
 
 /// A point at which a test may fail the library, such as `intent-saved` or `persist:execution.json`: 0 goes on, anything else
 /// makes the write report an I/O error. A pause is an answer that takes its time, a crash is one that does not return. It is
-/// called by whichever thread makes a call of the boundary. `point` is valid during the call.
+/// called by whichever thread makes a call of the boundary, whose machine is in use; it must not free the boundary, which waits
+/// for that very step. `point` is valid during the call.
 pub type gallivant_execution_point =
     Option<unsafe extern "C" fn(user_data: *mut c_void, point: gallivant_str) -> i32>;
 

@@ -3,7 +3,10 @@
 use std::ffi::c_char;
 use std::path::Path;
 
-use gallivant_core::execution::{EXECUTION_LIMITS, Limit, Nanos, UnresolvedOperation, functions, unresolved};
+use gallivant_core::execution::{
+    EXECUTION_LIMITS, Limit, Nanos, Runtime, UnresolvedOperation, assert_execution_dependency, functions,
+    unresolved,
+};
 use gallivant_core::json::{Object, Value};
 use gallivant_core::{Code, Error};
 
@@ -38,6 +41,25 @@ pub unsafe extern "C" fn gallivant_execution_function(
             let out = Out::new(value_json, "value_json")?;
             out.set(give(gallivant_text::new(&functions::call(name, args)?.to_json())));
             Ok(())
+        })
+    }
+}
+
+/// Refuses a runtime in which the layer cannot work: `contract_version` is that of the contract for which the runtime was built, 0
+/// for none, and `has_intake` is not 0 where it has the shared intake service.
+///
+/// Errors: `GALLIVANT_EXECUTION_DEPENDENCY`; the message tells what is missing, and both versions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_execution_assert_dependency(
+    contract_version: u64,
+    has_intake: i32,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            let contract_version = Some(contract_version).filter(|version| *version != 0);
+            assert_execution_dependency(&Runtime { contract_version, has_intake: has_intake != 0 })
         })
     }
 }

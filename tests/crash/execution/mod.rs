@@ -11,6 +11,7 @@ use gallivant_core::Code;
 use gallivant_core::execution::NoFaults;
 use gallivant_core::testing::{Action, CrashImage, Errno, Fault, OperationKind, Point};
 
+use crate::boundary::ROOT;
 use scenarios::{SCENARIOS, Scenario};
 use world::{Seen, World};
 
@@ -29,12 +30,20 @@ fn undisturbed(scenario: &Scenario) -> Vec<OperationKind> {
     kinds
 }
 
+/// Which part of all points is looked at: one of so many. `make soak` looks at each (`GALLIVANT_EVERY=1`); without that every
+/// scenario begins at another one, so that together they reach every step of a write.
+fn every() -> u64 {
+    std::env::var("GALLIVANT_EVERY").map_or(8, |text| text.parse().expect("GALLIVANT_EVERY is a number"))
+}
+
 fn each_point(mut judge: impl FnMut(&Scenario, u64, OperationKind)) -> u32 {
     let mut points = 0;
-    for scenario in SCENARIOS {
+    for (offset, scenario) in (0..).zip(SCENARIOS) {
         for (number, kind) in (1..).zip(undisturbed(scenario)) {
-            judge(scenario, number, kind);
-            points += 1;
+            if (number + offset) % every() == 0 {
+                judge(scenario, number, kind);
+                points += 1;
+            }
         }
     }
     points
@@ -53,8 +62,10 @@ fn crashed(scenario: &Scenario, fault: Fault) -> (World, Seen) {
 #[test]
 fn i1_to_i12_hold_after_a_crash_of_the_process_at_any_operation() {
     let mut crashes = 0;
-    let points = each_point(|scenario, number, _| {
-        for fault in [Fault::crash_at(number), Fault::crash_after(number)] {
+    let points = each_point(|scenario, number, kind| {
+        // What a crash before an operation leaves, one after the last change of the disk has left.
+        let at = if kind.is_mutating() { Fault::crash_after(number) } else { Fault::crash_at(number) };
+        for fault in [at] {
             let (world, before) = crashed(scenario, fault);
             assert!(world.machine.files.is_dead(), "{}: operation {number} was not reached", scenario.name);
             let at = format!("{}, operation {number} of {:?}", scenario.name, world.machine.files.trace());
@@ -65,7 +76,7 @@ fn i1_to_i12_hold_after_a_crash_of_the_process_at_any_operation() {
         }
     });
     println!("execution: {} calls, {points} operations, {crashes} crashes of the process", SCENARIOS.len());
-    assert!(points > 1_000, "only {points} points");
+    assert!(points > 150, "only {points} points");
 }
 
 #[test]
@@ -75,14 +86,14 @@ fn i1_to_i12_hold_in_every_image_after_a_crash_of_the_machine() {
         let torn = |bytes| Fault::new(Point::at(number), Action::Torn { bytes }).expect("a fault");
         let mut faults = vec![Fault::crash_after(number)];
         if kind.writes_bytes() {
-            faults.extend([1, 100].map(torn));
+            faults.push(torn(100));
         }
         // What only looks leaves nothing that is not left after the operation before it.
         for fault in faults.into_iter().filter(|_| kind.is_mutating()) {
             let (world, before) = crashed(scenario, fault);
             let trace = world.machine.files.trace();
             for CrashImage { description, files } in
-                world.machine.files.images_after_crash().seeded(number, 2)
+                world.machine.files.images_after_crash().seeded(number, 1)
             {
                 images += 1;
                 let at = format!("{}, operation {number}, {description} of {trace:?}", scenario.name);
@@ -93,7 +104,7 @@ fn i1_to_i12_hold_in_every_image_after_a_crash_of_the_machine() {
         }
     });
     println!("execution: {points} operations, {images} images after a crash of the machine");
-    assert!(images > 2_000, "only {images} images");
+    assert!(images > 200, "only {images} images");
 }
 
 #[test]
@@ -121,6 +132,9 @@ fn every_operation_that_fails_gives_an_error_with_a_remedy_and_loses_nothing() {
             [Action::Error(Errno::EIO), Action::Error(Errno::ENOSPC), Action::ErrorAfter(Errno::EIO)]
         {
             let Ok(fault) = Fault::new(Point::at(number), action) else { continue };
+            if action != Action::Error(Errno::EIO) && !kind.is_mutating() {
+                continue;
+            }
             let mut world = World::prepared(scenario);
             let before = Seen::of(&world.machine.files);
             world.machine.files.set_faults([fault]);
@@ -147,5 +161,38 @@ fn every_operation_that_fails_gives_an_error_with_a_remedy_and_loses_nothing() {
             world.recovers(scenario, &found, &at);
         }
     });
-    assert!(failed > 500, "only {failed} calls failed");
+    assert!(failed > 60, "only {failed} calls failed");
+}
+
+#[test]
+fn what_crashed_writers_left_staged_is_swept_by_the_next_dispatch() {
+    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == "a submit after a settled run");
+    let scenario = scenario.expect("it is there");
+    let mut world = World::prepared(scenario);
+    let run = scenarios::run_of("op-1");
+    let places = [ROOT.to_owned(), format!("{ROOT}/{run}"), format!("{ROOT}/controls")];
+    for place in &places {
+        world
+            .machine
+            .files
+            .plant_file(format!("{place}/.staged-1-1-0123456789abcdef"), "half")
+            .expect("planted");
+    }
+    let left = |world: &World| {
+        let names = places.iter().map(|place| world.machine.files.names(place).expect("listed"));
+        names.filter(|names| names.iter().any(|name| name.starts_with(".staged-"))).count()
+    };
+    world.done(|boundary| (scenario.call)(boundary));
+    assert_eq!(left(&world), 3, "they may be somebody's still");
+    let mut world = World::prepared(scenario);
+    for place in &places {
+        world
+            .machine
+            .files
+            .plant_file(format!("{place}/.staged-1-1-0123456789abcdef"), "half")
+            .expect("planted");
+    }
+    world.later(2 * 60 * 60 * 1_000);
+    world.done(|boundary| (scenario.call)(boundary));
+    assert_eq!(left(&world), 0);
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use gallivant_core::execution::{FaultAnswer, Faults};
 use gallivant_core::testing::{CrashImage, FaultyFileSystem};
 
+use super::every;
 use super::scenarios::{SCENARIOS, Scenario, request_cancel, run_of};
 use super::world::{Seen, World};
 use crate::boundary::ROOT;
@@ -83,13 +84,17 @@ fn run(scenario: &Scenario, wanted: usize, answer: Option<FaultAnswer>) -> (Worl
 }
 
 #[test]
-fn ex_sea_08_a_crash_at_every_fault_point_keeps_the_invariants() {
+fn i1_to_i12_hold_after_a_crash_at_every_fault_point_of_remote_work() {
     let (mut points, mut images) = (0, 0);
     let mut seen = BTreeSet::new();
-    for scenario in SCENARIOS {
+    for (offset, scenario) in SCENARIOS.iter().enumerate() {
         let (_, _, passed) = run(scenario, 0, None);
         for (number, point) in (1..).zip(&passed) {
             seen.insert(point.replace(&run_of("op-1"), "run").replace(&run_of("op-2"), "run"));
+            // A third of them in a quick run, and each in a long one.
+            if every() > 1 && (number + offset) % 3 != 0 {
+                continue;
+            }
             points += 1;
             let (world, before, _) = run(scenario, number, None);
             assert!(world.machine.files.is_dead(), "{}: {point} was not reached", scenario.name);
@@ -114,9 +119,12 @@ fn ex_sea_08_a_crash_at_every_fault_point_keeps_the_invariants() {
 #[test]
 fn ex_sea_04_a_failure_at_every_fault_point_is_an_error_that_loses_nothing() {
     let mut failed = 0;
-    for scenario in SCENARIOS {
+    for (offset, scenario) in SCENARIOS.iter().enumerate() {
         let (_, _, passed) = run(scenario, 0, None);
         for (number, point) in (1..).zip(&passed) {
+            if every() > 1 && (number + offset) % 3 != 0 {
+                continue;
+            }
             let (mut world, before, _) = run(scenario, number, Some(FaultAnswer::Fail));
             failed += 1;
             let at = format!("{}, {point} fails", scenario.name);
@@ -125,7 +133,7 @@ fn ex_sea_04_a_failure_at_every_fault_point_is_an_error_that_loses_nothing() {
             world.recovers(scenario, &found, &at);
         }
     }
-    assert!(failed > 100, "only {failed} points");
+    assert!(failed > 30, "only {failed} points");
 }
 
 /// I11: a stop that is accepted before the last look for it keeps the dispatch back; one that comes later is not forgotten.
@@ -136,7 +144,7 @@ fn ex_led_29_a_stop_that_is_queued_at_any_operation_of_a_dispatch_is_seen_or_wai
 
     let (mut refused, mut sent) = (0, 0);
     for scenario in SCENARIOS.iter().filter(|scenario| !scenario.dispatches.is_empty()) {
-        for number in 1.. {
+        for number in (1..).step_by(if every() > 1 { 3 } else { 1 }) {
             let mut world = World::prepared(scenario);
             let before = Seen::of(&world.machine.files);
             let asked = world.provider.asked.len();
@@ -179,5 +187,5 @@ fn ex_led_29_a_stop_that_is_queued_at_any_operation_of_a_dispatch_is_seen_or_wai
             assert!(seen.ledger.expect("a ledger").stop_fence.is_some(), "{at}: the stop is forgotten");
         }
     }
-    assert!(refused > 50 && sent > 20, "{refused} refused, {sent} sent");
+    assert!(refused > 20 && sent > 10, "{refused} refused, {sent} sent");
 }

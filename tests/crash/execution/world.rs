@@ -190,14 +190,14 @@ impl World {
             return;
         }
         let boundary = self.opened();
-        let already = self.machine.files.operations().len();
+        self.machine.files.forget_operations();
         let projection = boundary.inspect().unwrap_or_else(|error| panic!("{at}: {error}"));
         if let Some(run) = projection.get("runId").and_then(CoreValue::as_str) {
             boundary.outcome(run).unwrap_or_else(|error| panic!("{at}: {error}"));
         }
         let host = self.machine.host();
         execution::unresolved(ROOT.as_ref(), &host).unwrap_or_else(|error| panic!("{at}: {error}"));
-        let made = &self.machine.files.operations()[already..];
+        let made = self.machine.files.operations();
         assert!(
             made.iter().all(|operation| !operation.kind.is_mutating()),
             "{at}: a reader writes: {made:?}"
@@ -210,7 +210,7 @@ impl World {
         let mut seen = found.clone();
         let startup = |boundary: &Boundary| boundary.startup(no_abort());
         let mut steps: Vec<&dyn Fn(&Boundary) -> Machine> =
-            vec![&startup, &scenario.call, &startup, &scenario.call, &startup];
+            vec![&startup, &scenario.call, &startup, &startup];
         // Some coordinators repeat the call first.
         steps.drain(..self.provider.jobs.len().min(1));
         for (number, step) in steps.into_iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! - [`Boundary`]: how it is made, and the machines that it gives;
 //! - `input`: what a dispatch is given; `task`: a task under its lock;
-//! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`: receipts;
+//! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`, `native`: receipts;
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
 //! - `cancel`: stops; `local`: process runs;
@@ -16,6 +16,7 @@ mod collect;
 mod dispatch;
 mod input;
 mod local;
+mod native;
 mod operator;
 mod pass;
 mod prepare;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::input::{DispatchInput, id, missing, text, wrong};
+use super::native;
 use super::task::Task;
 use super::{Inner, no_method};
 use crate::error::{Code, Error, Result};
@@ -38,15 +39,20 @@ pub(super) async fn prepare(
     let model = text(&input, "model")?.map_or(Value::Null, Value::String);
     let mut task = Task::open(&inner, &abort)?;
     task.check_fence()?;
+    let is_local = inner.options.is_local();
     inner.capability.check(&Choice {
         model: model.clone(),
-        environment: environment.clone(),
+        // Of a local one these are variables, and no name of an environment.
+        environment: if is_local { Value::Null } else { environment.clone() },
         ..Choice::new(Action::Prepare)
     })?;
     let declared = declared(&inner)?;
-    if inner.options.is_local() {
-        let message = "a native preparation needs the harness's profile, which this boundary does not have";
-        return Err(refused(message));
+    if is_local {
+        let wanted = native::Wanted { phase, prompt: &prompt, model: &model, environment: &environment };
+        let rendered = native::prepare(&inner, &line, declared, &wanted).await?;
+        let fingerprint = fingerprint(phase, &prompt, declared, &rendered, &model, &Value::Null)?;
+        let issued = issue_unless_stopped(&mut task, &abort, declared, phase, fingerprint)?;
+        return Ok(Value::Object([("receipt", issued), ("native", rendered)].into_iter().collect()));
     }
     if !inner.options.has(Method::Prepare) {
         return Err(no_method(Method::Prepare.word()));
@@ -84,14 +90,27 @@ pub(super) async fn prepare(
         }
     };
     let prepared = Prepared::judge(&text, declared)?;
+    let fingerprint = fingerprint(phase, &prompt, declared, &Value::Null, &model, &prepared.grant)?;
+    let issued = issue_unless_stopped(&mut task, &abort, declared, phase, fingerprint)?;
+    let members = [("receipt", issued), ("environment", prepared.grant)];
+    Ok(Value::Object(members.into_iter().collect()))
+}
+
+/// Saves a receipt, unless a stop has come while the provider or the harness was asked: then none is issued (EX-PRE-10).
+fn issue_unless_stopped(
+    task: &mut Task,
+    abort: &AbortToken,
+    declared: &Preparation,
+    phase: Phase,
+    fingerprint: String,
+) -> Result<Value> {
     task.point("prepare.reply")?;
-    // A stop may have come while the provider was asked; no receipt is issued then, and the grant is dropped (EX-PRE-10).
     if abort.is_aborted() {
-        return Err(failed(Code::ExecutionDeadline, "aborted", "the prepare was aborted"));
+        return Err(Error::new(Code::ExecutionDeadline, "the prepare was aborted").with_reason("aborted"));
     }
     task.check_fence()?;
-    let fingerprint = fingerprint(phase, &prompt, declared, &Value::Null, &model, &prepared.grant)?;
-    let receipt = issue(&task, &inner.owner, declared, phase, fingerprint.clone());
+    let owner = task.inner.owner.clone();
+    let receipt = issue(task, &owner, declared, phase, fingerprint.clone());
     let mut next = task.ledger.clone();
     next.created_at.get_or_insert(task.now());
     let issued = receipt.to_value();
@@ -99,8 +118,7 @@ pub(super) async fn prepare(
     task.sweep();
     task.persist(next)?;
     task.point("prepare.receipt")?;
-    let members = [("receipt", issued), ("environment", prepared.grant)];
-    Ok(Value::Object(members.into_iter().collect()))
+    Ok(issued)
 }
 
 fn issue(task: &Task, owner: &Owner, declared: &Preparation, phase: Phase, fingerprint: String) -> Receipt {

@@ -173,9 +173,14 @@ impl Task {
         }
     }
 
-    /// Removes what crashed writers left staged in the root.
+    /// Removes what crashed writers left staged: in the root, beside the controls and in the directory of the current run, which
+    /// is written no more once the next one is dispatched.
     pub(super) fn sweep(&self) {
         file::sweep(&*self.root, &self.inner.host);
+        let below = [Some(controls::CONTROLS), self.ledger.current_run_id.as_deref()];
+        for directory in below.into_iter().flatten().filter_map(|name| self.root.open_directory(name).ok()) {
+            file::sweep(&*directory, &self.inner.host);
+        }
     }
 
     /// Tells a test where this is.

@@ -1,0 +1,170 @@
+//! What the calls of the execution layer ask of the disk, as the recording directory sees it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gallivant_core::execution::{Boundary, Machine, NoFaults, Reply, Step};
+use gallivant_core::testing::{OperationKind, OperationRecord, Simulation, simulated_host};
+use serde_json::json;
+
+use crate::boundary::{ROOT, boundary, dispatch_input, no_abort, object, options};
+use crate::provider::Provider;
+
+/// A task whose first run has ended, its boundary and its provider.
+struct Task {
+    machine: Simulation,
+    boundary: Boundary,
+    provider: Provider,
+}
+
+impl Task {
+    fn new() -> Task {
+        let (host, machine) = simulated_host(1);
+        let boundary = boundary(ROOT, &options(), &host, Arc::new(NoFaults));
+        Task { machine, boundary, provider: Provider::new() }
+    }
+
+    /// One whose run is live.
+    fn running() -> Task {
+        let mut task = Task::new();
+        let submit = task.boundary.submit(object(&dispatch_input("op-1")), no_abort());
+        task.run(submit, |_| {});
+        task
+    }
+
+    /// Runs a machine with honest answers; `at_call` is asked at each call.
+    fn run(&mut self, mut machine: Machine, mut at_call: impl FnMut(&Task)) {
+        let mut step = machine.start();
+        while let Step::Call(call) = step {
+            at_call(self);
+            let now = self.machine.host().clock.wall_ms();
+            let said = self.provider.answer(&call, now).to_string();
+            step = machine.reply(call.id, Reply::Value(said)).expect("outstanding");
+        }
+        let Step::Done(outcome) = step else { unreachable!("the loop ends with it") };
+        outcome.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// The operations since the last look.
+    fn made(&self) -> Vec<OperationRecord> {
+        let made = self.machine.files.operations();
+        self.machine.files.forget_operations();
+        made
+    }
+
+    fn later(&self) {
+        self.machine.clock.advance(Duration::from_secs(60));
+    }
+}
+
+fn count(made: &[OperationRecord], kind: OperationKind) -> usize {
+    made.iter().filter(|operation| operation.kind == kind).count()
+}
+
+/// The Persists by the names that they replaced.
+fn persists(made: &[OperationRecord]) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for operation in made.iter().filter(|operation| operation.kind == OperationKind::Rename) {
+        let name = operation.text.rsplit(' ').next().expect("a name").to_owned();
+        *found.entry(name).or_default() += 1;
+    }
+    found
+}
+
+#[test]
+fn ex_led_28_a_submit_is_two_persists_of_the_ledger_one_of_them_before_its_call() {
+    let mut task = Task::running();
+    let now = task.machine.host().clock.wall_ms();
+    let key = task.provider.jobs.keys().next().expect("a job").clone();
+    task.provider.goes_on(&key, 0, "succeeded", now);
+    let startup = task.boundary.startup(no_abort());
+    task.run(startup, |_| {});
+    task.later();
+    task.made();
+    let submit = task.boundary.submit(object(&dispatch_input("op-2")), no_abort());
+    let mut before = BTreeMap::new();
+    task.run(submit, |task| before = persists(&task.machine.files.operations()));
+    let made = task.made();
+    assert_eq!(before.get("execution.json"), Some(&1), "{before:?}");
+    assert_eq!(persists(&made).get("execution.json"), Some(&2), "{made:#?}");
+    // Each Persist, of the ledger and of the job record, is one new file, one sync of it, and one of its directory; the run's
+    // directory is made with one more.
+    let persisted: usize = persists(&made).values().sum();
+    assert_eq!(persisted, 4, "{:?}", persists(&made));
+    assert_eq!((count(&made, OperationKind::Create), count(&made, OperationKind::Write)), (4, 4));
+    assert_eq!((count(&made, OperationKind::Sync), count(&made, OperationKind::SyncDirectory)), (4, 5));
+    assert_eq!(count(&made, OperationKind::TryLock), 1, "{made:#?}");
+}
+
+#[test]
+fn ex_led_22_a_reused_operation_writes_nothing() {
+    let mut task = Task::running();
+    task.made();
+    let submit = task.boundary.submit(object(&dispatch_input("op-1")), no_abort());
+    task.run(submit, |_| panic!("nothing is called"));
+    let made = task.made();
+    let written = made.iter().find(|operation| {
+        operation.kind.is_mutating()
+            && !matches!(operation.kind, OperationKind::OpenLock | OperationKind::SetLockContents)
+    });
+    assert!(written.is_none(), "{written:?}");
+}
+
+#[test]
+fn ex_rec_14_a_due_pass_without_events_is_two_persists_at_most() {
+    let mut task = Task::running();
+    task.later();
+    let startup = task.boundary.startup(no_abort());
+    task.run(startup, |_| {});
+    for _ in 0..3 {
+        task.later();
+        task.made();
+        let pass = task.boundary.reconcile(false, no_abort());
+        task.run(pass, |_| {});
+        let made = task.made();
+        let persisted = persists(&made);
+        assert_eq!(persisted.get("execution.json"), Some(&1), "{persisted:?}");
+        assert!(persisted.values().sum::<usize>() <= 2, "{persisted:?}");
+        assert!(count(&made, OperationKind::Sync) <= 2 && count(&made, OperationKind::SyncDirectory) <= 2);
+    }
+}
+
+#[test]
+fn ex_can_52_a_stop_is_queued_with_two_syncs_while_a_pass_waits_for_its_provider() {
+    let mut task = Task::running();
+    let queue = |other: &Boundary, id: &str| {
+        let input = json!({"reason": "enough", "controlId": id});
+        let mut machine = other.request_cancel(object(&input), no_abort());
+        let Step::Done(outcome) = machine.start() else { panic!("it calls nobody") };
+        outcome.unwrap_or_else(|error| panic!("{error}"));
+    };
+    let beside = task.machine.another_process();
+    let other = boundary(ROOT, &options(), &beside.host(), Arc::new(NoFaults));
+    let syncs = || {
+        let made = beside.files.operations();
+        beside.files.forget_operations();
+        count(&made, OperationKind::Sync) + count(&made, OperationKind::SyncDirectory)
+    };
+    task.later();
+    let pass = task.boundary.reconcile(true, no_abort());
+    let mut found = Vec::new();
+    task.run(pass, |_| {
+        for id in ["c-1", "c-2", "c-3"] {
+            queue(&other, id);
+            found.push(syncs());
+        }
+    });
+    // The first of a task makes the directory too.
+    assert_eq!(found, [3, 2, 2]);
+}
+
+#[test]
+fn ex_bnd_20_a_cached_inspection_opens_the_root_and_reads_one_file() {
+    let task = Task::running();
+    task.boundary.inspect().expect("it reads");
+    task.made();
+    task.boundary.inspect().expect("it reads");
+    let made: Vec<_> = task.made().iter().map(|operation| operation.kind).collect();
+    assert_eq!(made, [OperationKind::Open, OperationKind::Read]);
+}
