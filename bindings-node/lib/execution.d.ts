@@ -16,6 +16,7 @@ import type { Capability, ExecutionRegistry, RegisteredCapability } from './exec
 import type { CallOptions, ErrorCode, GallivantError, Host, Path, Signal } from './index.js'
 
 export * from './execution_health.js'
+export * from './execution_lanes.js'
 export * from './execution_registry.js'
 
 /** The version of the contract between a boundary and its host. */

@@ -15,6 +15,7 @@ const pure = require('./execution_functions.js')
 const { HealthStore, Refresh } = require('./execution_health.js')
 const { RawJson, jsonOf, secretsOf } = require('./execution_json.js')
 const { END, Machine } = require('./execution_machine.js')
+const { runDispatchLane, runLane, runProgressLane } = require('./execution_lanes.js')
 const { ExecutionRegistry, RegisteredCapability, executionRegistry } = require('./execution_registry.js')
 const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
@@ -191,8 +192,8 @@ const {
 
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, HealthStore, Machine,
-  PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff, cancellationKey, checkCursor,
-  collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry, executionRunner, gapId,
-  healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, replayKey, runId, unresolved,
-  unsubmittedInitialDispatch,
+  PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
+  cancellationKey, checkCursor, collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry,
+  executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, replayKey,
+  runDispatchLane, runId, runLane, runProgressLane, unresolved, unsubmittedInitialDispatch,
 }

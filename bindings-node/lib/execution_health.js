@@ -8,6 +8,9 @@ const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
 const { NATIVE, callSync, native } = require('./native.js')
 
+/** Under this a store tells, for the files of this folder alone, when the refresh that is under way is over. */
+const OVER = Symbol('over')
+
 /** Marks a construction from the inside. */
 const FROM = Symbol('from')
 
@@ -28,6 +31,7 @@ class HealthStore {
   }
 
   get [NATIVE]() { return this.#native }
+  [OVER](scope) { return this.#underWay.get(keyOf(scope))?.over }
 
   want(scope) {
     const wanted = scopeOf(scope)
@@ -79,7 +83,7 @@ class HealthStore {
 
   async joinScheduled(scope, options) {
     const { signal, timeoutMs } = args.callOptions(options, ['timeoutMs'])
-    const over = this.#underWay.get(keyOf(scopeOf(scope)))?.over
+    const over = this[OVER](scopeOf(scope))
     const longest = Number(args.unsigned('timeoutMs', timeoutMs))
     refuseAborted(signal)
     if (over === undefined) return 'not-scheduled'
@@ -156,4 +160,4 @@ function scopeOf(scope) {
 
 const keyOf = ({ provider, account }) => JSON.stringify([provider, account])
 
-module.exports = { HealthStore, Refresh }
+module.exports = { HealthStore, OVER, Refresh, scopeOf }

@@ -10,8 +10,8 @@ import type {
   Snapshot, StateRecord, Tick, Ticket, Watch,
 } from 'gallivant'
 import {
-  EXECUTION_LIMITS, PROVIDER_STATES, RawJson, TransportError, dispatchNotSentError, executionRegistry, executionRunner,
-  makeExecution, nanoUsd, unresolved,
+  EXECUTION_LIMITS, HealthStore, PROVIDER_STATES, RawJson, TransportError, dispatchNotSentError, executionRegistry, executionRunner,
+  makeExecution, nanoUsd, runDispatchLane, runProgressLane, unresolved,
 } from 'gallivant/execution'
 import type { Capability, Dispatched, Execution, Machine, Outcome, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
@@ -198,6 +198,14 @@ const transport: Transport = {
   const machine: Machine = execution.machine('cancel', { reason: 'enough' })
   const step: Step = await machine.start()
   if (step.kind === 'call') told.push((await machine.reply(step.id, { confirmed: true })).kind)
+  const health = new HealthStore(`${directory}/health`, { scopes: [{ provider: 'p', account: 'a' }] })
+  for (const scope of await health.due()) {
+    using refresh = await health.begin(scope)
+    told.push((await refresh?.record({ ok: true, evidence: { seen: 1n } }))?.nextAttemptAt)
+  }
+  const [again] = await runDispatchLane(health, [{ scope: { provider: 'p', account: 'a' }, retry: () => execution.inspect() }], { timeoutMs: 1 })
+  if (again?.status === 'fulfilled') told.push(again.value.live)
+  told.push((await runProgressLane([execution], { concurrency: 2 })).length)
   const registry = executionRegistry()
   registry.register(capabilities, { transport })
   told.push(outcome?.costNanoUsd, nanoUsd('0.1') satisfies bigint, EXECUTION_LIMITS[0]?.name, PROVIDER_STATES.length)
@@ -283,6 +291,8 @@ export async function mistakes(): Promise<void> {
   replay(directory, { lastEventId: 7 })
   // @ts-expect-error a transport can be asked what it has done
   makeExecution({ root: directory, taskId: 't', provider: 'p', account: 'a', capabilities, transport: { submit: transport.submit } })
+  // @ts-expect-error a failure says what to do
+  await new HealthStore(directory).record({ provider: 'p', account: 'a' }, { ok: false, code: 'auth' })
   // @ts-expect-error no such kind
   new TransportError('not_sent', 'x')
   // @ts-expect-error whose records count has no default

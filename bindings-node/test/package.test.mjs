@@ -62,7 +62,7 @@ function typesOf() {
 test('the_types_name_what_is_there', () => {
   const types = typesOf()
   const journal = read('lib', 'journal.d.ts')
-  const execution = ['execution', 'execution_health', 'execution_registry'].map((part) => read('lib', `${part}.d.ts`)).join('\n')
+  const execution = ['execution', 'execution_health', 'execution_lanes', 'execution_registry'].map((part) => read('lib', `${part}.d.ts`)).join('\n')
   for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmExecution, execution], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())

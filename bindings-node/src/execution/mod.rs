@@ -3,6 +3,7 @@
 //! - `boundary`: a task's boundary;
 //! - `call`: one running call of it, as a machine that is stepped;
 //! - `health`: the health of providers' accounts;
+//! - `lanes`: which of many tasks may start now;
 //! - `registry`: what providers can do;
 //! - `functions`: constants, pure functions, and what is read without a boundary;
 //! - `fault_points`: the points at which a test crashes, fails or pauses a call.
@@ -14,6 +15,7 @@ mod call;
 mod fault_points;
 mod functions;
 mod health;
+mod lanes;
 mod registry;
 
 pub(crate) use fault_points::{NativePauses, script};
