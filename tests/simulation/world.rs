@@ -53,7 +53,7 @@ impl World {
         World {
             seed,
             dice: SeededRandom::new(seed ^ 0x51_0e17),
-            provider: Provider { confirms: seed % 3 != 0, ..Provider::new() },
+            provider: Provider { confirms: !seed.is_multiple_of(3), ..Provider::new() },
             processes,
             running: None,
             on_the_way: Vec::new(),

@@ -72,7 +72,8 @@ fn i1_to_i12_hold_after_a_crash_of_the_process_at_any_operation() {
     let points = each_point(|scenario, number, kind| {
         // What a crash before an operation leaves, one after the last change of the disk has left.
         let at = if kind.is_mutating() { Fault::crash_after(number) } else { Fault::crash_at(number) };
-        for fault in [at] {
+        {
+            let fault = at;
             let (world, before) = crashed(scenario, fault);
             assert!(world.machine.files.is_dead(), "{}: operation {number} was not reached", scenario.name);
             let at = format!("{}, operation {number} of {:?}", scenario.name, world.machine.files.trace());
