@@ -42,6 +42,8 @@ pub(crate) struct Provider {
     pub(crate) asked: BTreeMap<String, u32>,
     /// Whether it stops a job at once, or only takes note.
     pub(crate) confirms: bool,
+    /// Its own clock, which does not go back with the coordinator's.
+    pub(crate) latest: u64,
 }
 
 impl Provider {
@@ -51,7 +53,8 @@ impl Provider {
 
     /// The honest answer to a call at this time, and its effect.
     pub(crate) fn answer(&mut self, call: &Call, now: u64) -> Value {
-        let input = input_of(call);
+        self.latest = self.latest.max(now);
+        let (input, latest) = (input_of(call), self.latest);
         let text = |name: &str| input[name].as_str().unwrap_or_default().to_owned();
         match call.method {
             "prepare" => {
@@ -94,7 +97,7 @@ impl Provider {
                 let Some(job) = self.owned(&input) else { return json!({"confirmed": false}) };
                 if confirms && !job.is_over() {
                     job.state = "cancelled";
-                    job.completed_at = Some(now);
+                    job.completed_at = Some(latest);
                 }
                 job.has_confirmed |= job.state == "cancelled";
                 json!({"confirmed": job.state == "cancelled"})
@@ -110,6 +113,8 @@ impl Provider {
 
     /// The newest job goes on: it says so many more events, and comes to a state.
     pub(crate) fn goes_on(&mut self, key: &str, events: usize, state: &'static str, now: u64) {
+        self.latest = self.latest.max(now);
+        let latest = self.latest;
         let Some(job) = self.jobs.get_mut(key).filter(|job| !job.is_over()) else { return };
         for _ in 0..events {
             job.events.push(format!("{}-{}", job.turn_id, job.events.len() + 1));
@@ -117,7 +122,7 @@ impl Provider {
         }
         job.state = state;
         if job.is_over() {
-            job.completed_at = Some(now);
+            job.completed_at = Some(latest);
         }
     }
 }

@@ -61,6 +61,11 @@ impl<T> Entries<T> {
         self.list.is_empty()
     }
 
+    /// How many bytes its text has, within a few.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.list.iter().map(|entry| entry.text.len() + 1).sum()
+    }
+
     /// Takes a record out.
     pub(crate) fn remove(&mut self, name: &str) {
         self.list.retain(|entry| entry.name != name);

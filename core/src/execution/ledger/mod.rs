@@ -166,7 +166,9 @@ impl Ledger {
     /// The file's text.
     #[must_use]
     pub fn encode(&self) -> String {
-        let mut out = String::new();
+        // Growing by doubling copies a long ledger several times.
+        let records = self.operations.text_bytes() + self.executions.text_bytes();
+        let mut out = String::with_capacity(records + self.preparations.text_bytes() + 8192);
         let mut members = Members::begin(&mut out);
         members.put("version", &VERSION);
         members.put("taskId", &self.owner.task_id);
