@@ -225,7 +225,9 @@ fn ex_err_04_codes_are_the_same_text_in_every_language() {
     let defines = header.lines().filter_map(|line| line.strip_prefix("#define GALLIVANT_EXECUTION_"));
     let numbers: BTreeMap<String, i32> = defines
         .filter_map(|define| define.split_once(' '))
-        .map(|(name, number)| (format!("EXECUTION_{name}"), number.parse().expect("a number")))
+        .filter_map(|(name, number)| Some((format!("EXECUTION_{name}"), number.parse().ok()?)))
+        // The layer's hundred: what else begins so is no status.
+        .filter(|(_, number)| (200..300).contains(number))
         .collect();
     let wanted = codes().map(|code| (code.name().to_owned(), code.number())).collect();
     assert_eq!(numbers, wanted, "the header");

@@ -127,7 +127,8 @@ fn stories() -> Vec<Story> {
 fn to_the_end(task: &TaskRoot, story: &Story) {
     for _ in 0..3 {
         task.machine.advance_ms(400_000);
-        let machine = task.boundary().reconcile(true, AbortToken::new());
+        let boundary = task.boundary();
+        let machine = boundary.reconcile(true, AbortToken::new());
         serve(machine, story.says).unwrap_or_else(|error| panic!("{}: {error}", story.name));
     }
 }
@@ -200,7 +201,9 @@ fn crash(story: &Story, nth: usize, expected: &BTreeMap<String, String>) -> bool
     let fault = CrashAt::new(nth);
     task.faults = fault.clone() as _;
     task.machine.advance_ms(400_000);
-    let crashed = serve(task.boundary().reconcile(true, AbortToken::new()), story.says).is_err();
+    let boundary = task.boundary();
+    let crashed = serve(boundary.reconcile(true, AbortToken::new()), story.says).is_err();
+    drop(boundary);
     let seen = fault.seen();
     let at = seen.get(nth - 1).cloned().unwrap_or_default();
     task.faults = CrashAt::new(0) as _;
@@ -274,7 +277,8 @@ fn a_dispatch_that_crashed_is_found_by_a_pass_and_not_sent_again() {
     loop {
         let fault = CrashAt::new(nth);
         task.faults = fault.clone() as _;
-        let machine = task.boundary().submit(crate::support::task::object(&dispatch(1)), AbortToken::new());
+        let boundary = task.boundary();
+        let machine = boundary.submit(crate::support::task::object(&dispatch(1)), AbortToken::new());
         let done = serve(machine, |method| {
             assert_eq!(method, "submit");
             sent += 1;
@@ -286,7 +290,8 @@ fn a_dispatch_that_crashed_is_found_by_a_pass_and_not_sent_again() {
         }
         if task.exists("execution.json") && task.ledger()["operations"]["op-1"].is_object() {
             task.machine.advance_ms(400_000);
-            let machine = task.boundary().startup(AbortToken::new());
+            let boundary = task.boundary();
+            let machine = boundary.startup(AbortToken::new());
             serve(machine, |method| said(method, page("running"), Ok(Json::Null))).expect("a pass");
             assert_eq!(task.operation(1)["acceptance"], "accepted", "{:?}", fault.seen());
             assert_eq!(task.run(1)["providerJobId"], "j-1");
