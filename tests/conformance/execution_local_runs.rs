@@ -217,6 +217,20 @@ fn ex_can_29_the_sending_alone_confirms_nothing() {
 }
 
 #[test]
+fn a_signal_that_was_lost_is_sent_again_before_the_tree_is_killed() {
+    for lost in [Answer::Fails(io_error()), Answer::Dropped, says(json!({"sent": false}))] {
+        let task = running();
+        stop(&task, [seen("alive"), lost]);
+        assert_eq!(status(&task), "pending");
+        let kill_at = task.job(1)["killAfter"]["at"].clone();
+        let again = task.forced_pass([seen("alive"), sent()]);
+        assert_eq!(again.calls[1].1["signal"], "TERM");
+        assert_eq!(status(&task), "acknowledged");
+        assert_eq!(task.job(1)["killAfter"]["at"], kill_at, "the time of the kill stays");
+    }
+}
+
+#[test]
 fn ex_can_30_a_living_descendant_or_an_unreadable_table_keeps_the_run() {
     let task = running();
     stop(&task, [seen("alive"), sent()]).ok();

@@ -195,9 +195,12 @@ impl Pass {
             && stop.is_some_and(|stop| stop.status != CancellationStatus::Unsupported);
         let job = self.task.read_job(&run.run_id)?.unwrap_or_default();
         let kill_at = job.get("killAfter").and_then(|kill| kill.get("at")?.as_number()?.as_u64());
+        // A stop that is pending was not sent, or its reply was lost: a crash may have come between `killAfter` and the signal.
+        let is_pending = can_stop && stop.is_some_and(|stop| stop.status == CancellationStatus::Pending);
         let signal = match kill_at {
             None if can_stop || (is_timed_out && self.task.inner.capability.cancel) => Some("TERM"),
             Some(at) if now >= at => Some("KILL"),
+            Some(_) if is_pending => Some("TERM"),
             _ => None,
         };
         let progress_ms = self.task.inner.options.limits.progress_ms;
@@ -216,9 +219,11 @@ impl Pass {
             let members =
                 [("at", number(at)), ("signal", Value::from("KILL")), ("pids", Value::Array(Vec::new()))];
             let kill = Value::Object(members.into_iter().collect());
-            self.task.change_job(&run.run_id, |job| {
-                job.insert("killAfter", kill);
-            })?;
+            if kill_at.is_none() {
+                self.task.change_job(&run.run_id, |job| {
+                    job.insert("killAfter", kill);
+                })?;
+            }
         }
         let mut input = self.process_input(run, &job);
         input.insert("signal", Value::from(signal));
