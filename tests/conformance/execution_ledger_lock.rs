@@ -307,3 +307,15 @@ fn ex_led_71_a_forked_child_refuses_and_closes_its_copies_without_unlocking() {
         panic!("it is accepted")
     };
 }
+
+#[test]
+fn a_token_that_has_fired_ends_a_call_before_it_begins() {
+    let task = TaskRoot::new();
+    let abort = AbortToken::new();
+    abort.abort();
+    let boundary = task.boundary();
+    let mut machine = boundary.submit(object(&dispatch(1)), abort);
+    let Step::Done(Err(error)) = machine.start() else { panic!("nobody is called") };
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionBusy, Some("aborted")));
+    assert!(!task.path().exists(), "nothing is made");
+}

@@ -96,13 +96,10 @@ impl Boundary {
         token: &Bound<'_, AbortToken>,
     ) -> PyResult<Answer> {
         let token = token.get().token.clone();
-        let called = call::fallible(py, || {
-            self.opened()?.call(&method.0, object_of(&input_json.0, "input")?, token.clone())
-        })?;
+        let called =
+            call::fallible(py, || self.opened()?.call(&method.0, object_of(&input_json.0, "input")?, token))?;
         match called {
-            Called::Machine(machine) => {
-                Py::new(py, Machine::new(*machine, token, &self.host)).map(Answer::Machine)
-            }
+            Called::Machine(machine) => Py::new(py, Machine::new(*machine, &self.host)).map(Answer::Machine),
             Called::Answer(answer) => Ok(Answer::Text(answer.to_json())),
         }
     }

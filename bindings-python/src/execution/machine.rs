@@ -23,7 +23,6 @@ use crate::error::Exception;
 pub(crate) struct Machine {
     /// None once it is closed.
     slot: Mutex<Option<core::Machine>>,
-    token: core::AbortToken,
     host: Host,
     /// The process that made it.
     pid: u32,
@@ -34,14 +33,7 @@ impl Machine {
     /// Begins. Where its token was aborted before, it is `Done` with `EXECUTION_BUSY` and the reason `aborted`: nobody was called
     /// and nothing was written. A machine that has begun already is `Done` with the reason `reply`, and the outstanding call stays outstanding.
     fn start(&self, py: Python<'_>) -> PyResult<Stepped> {
-        let start = |machine: &mut core::Machine| {
-            if self.token.is_aborted() && machine.outstanding_id().is_none() {
-                let message = "the call was aborted before it began";
-                return Ok(Step::Done(Err(Error::new(Code::ExecutionBusy, message).with_reason("aborted"))));
-            }
-            Ok(machine.start())
-        };
-        let step = call::fallible(py, || self.with(start))?;
+        let step = call::fallible(py, || self.with(|machine| Ok(machine.start())))?;
         stepped(py, step)
     }
 
@@ -110,9 +102,9 @@ impl Machine {
 }
 
 impl Machine {
-    pub(super) fn new(machine: core::Machine, token: core::AbortToken, host: &Host) -> Self {
+    pub(super) fn new(machine: core::Machine, host: &Host) -> Self {
         let pid = host.processes.own_pid();
-        Machine { slot: Mutex::new(Some(machine)), token, host: host.clone(), pid }
+        Machine { slot: Mutex::new(Some(machine)), host: host.clone(), pid }
     }
 
     /// What ends a call is to be saved, whoever has given up.

@@ -40,7 +40,7 @@ pub(super) async fn cancel(
     let control_id = id(&input, "controlId")?;
     let run_id = id(&input, "runId")?;
     inner.check_fork()?;
-    let root = inner.open_root()?;
+    let root = inner.open_root(&abort)?;
     let publication = publication_lock(&inner, &root, &abort)?;
     let mut task = Task::open_beside_publication(&inner, root, &abort)?;
     apply_queued(&mut task)?;
@@ -114,7 +114,7 @@ pub(super) fn request_cancel(inner: &Arc<Inner>, abort: &AbortToken, input: &Obj
     let control_id = id(input, "controlId")?.ok_or_else(|| missing("controlId"))?;
     let run_id = id(input, "runId")?;
     inner.check_fork()?;
-    let root = inner.open_root()?;
+    let root = inner.open_root(abort)?;
     let _publication = publication_lock(inner, &root, abort)?;
     let ledger = inner.read(&*root)?;
     ledger.check_owner(&inner.owner)?;

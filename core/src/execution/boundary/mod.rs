@@ -37,7 +37,7 @@ use super::capability::Capability;
 use super::contract::request::Scope;
 use super::health::HealthRecord;
 use super::ledger::file::{LedgerFile, Writer};
-use super::ledger::lock::AbortToken;
+use super::ledger::lock::{AbortToken, aborted};
 use super::ledger::record::{Action, FenceKind};
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
@@ -108,8 +108,11 @@ impl Inner {
         }
     }
 
-    /// The task's root, created where it is missing.
-    fn open_root(&self) -> Result<Arc<dyn Directory>> {
+    /// The task's root, created where it is missing. A token that has fired already ends the call here, before anything is made.
+    fn open_root(&self, abort: &AbortToken) -> Result<Arc<dyn Directory>> {
+        if abort.is_aborted() {
+            return Err(aborted());
+        }
         let failed =
             |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
         self.host.files.open_or_create(&self.options.root).map_err(failed)

@@ -31,9 +31,7 @@ impl Task {
     /// Those of the lock and of the ledger. Nothing was written but the lock file.
     pub(super) fn open(inner: &Arc<Inner>, abort: &AbortToken) -> Result<Self> {
         inner.check_fork()?;
-        let failed =
-            |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
-        let root = inner.host.files.open_or_create(&inner.options.root).map_err(failed)?;
+        let root = inner.open_root(abort)?;
         let guard = Self::lock(inner, &root, abort)?;
         Self::locked(inner, root, guard)
     }

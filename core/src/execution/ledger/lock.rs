@@ -100,9 +100,7 @@ pub fn acquire(
         LockError::Busy => {
             Error::new(Code::ExecutionBusy, format!("another holder has {name}{}", holder(&**root, name)))
         }
-        LockError::Cancelled => {
-            Error::new(Code::ExecutionBusy, format!("the wait for {name} was aborted")).with_reason("aborted")
-        }
+        LockError::Cancelled => aborted(),
         LockError::DoesNotExclude => {
             Error::new(Code::ExecutionCapability, "locks do not exclude on the file system of the directory")
                 .with_reason("locking")
@@ -116,6 +114,12 @@ pub fn acquire(
     // For diagnosis only (EX-LED-16).
     let _ = guard.file().set_contents(introduction(host).as_bytes());
     Ok(guard)
+}
+
+/// The caller's own token has ended a call that had not begun.
+pub(crate) fn aborted() -> Error {
+    Error::new(Code::ExecutionBusy, "the call was aborted before it had the task's lock")
+        .with_reason("aborted")
 }
 
 /// Whether somebody holds a lock at this moment. Creates no file.
