@@ -277,7 +277,7 @@ impl Pass {
             None => {
                 let exit = run.exit_snapshot.as_ref().and_then(|snapshot| snapshot.exit);
                 let (settlement, told) = self.read_outcome(run, exit).await?;
-                check_session(run, &settlement)?;
+                transition::check_session(run, &settlement)?;
                 let ended_at = run.exit_snapshot.as_ref().and_then(|snapshot| snapshot.ended_at);
                 self.save_result(&*directory, run, operation, told, ended_at)?;
                 (settlement, exit.map_or(Value::Null, integer))
@@ -299,7 +299,7 @@ impl Pass {
     ) -> Result<()> {
         let directory = self.run_directory()?;
         let (mut settlement, mut told) = self.read_outcome(run, exit.exit).await?;
-        check_session(run, &settlement)?;
+        transition::check_session(run, &settlement)?;
         settlement.ok = false;
         told.insert("ok", Value::Bool(false));
         told.insert("reason", Value::from("timeout"));
@@ -417,20 +417,6 @@ fn was_stopped(stop: Option<&Cancellation>, exit: &Exit) -> bool {
         CancellationStatus::Pending => stop.attempts > 0 || !exit.is_recorded(),
         _ => false,
     })
-}
-
-/// EX-LOC-21.
-fn check_session(run: &Execution, settlement: &Settlement) -> Result<()> {
-    match (&run.session_id, &settlement.session_id) {
-        (Some(recorded), Some(told)) if recorded != told => {
-            Err(Error::new(Code::ExecutionResult, "an outcome names another session than the recorded one")
-                .with_reason("session")
-                .with_remedy(
-                    "restore the exact owned stream or cache, then retry; do not move sessions between runs",
-                ))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn settlement(outcome: &Value) -> Settlement {

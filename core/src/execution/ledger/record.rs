@@ -258,6 +258,48 @@ record! {
 }
 
 impl Execution {
+    /// A run of which nothing is known but that it may have begun, at this time at the earliest, in milliseconds since 1970.
+    #[must_use]
+    pub fn begun(run_id: String, kind: RunKind, transport: String, started_at: u64) -> Self {
+        Execution {
+            run_id,
+            operation_id: None,
+            kind,
+            legacy: false,
+            transport,
+            receipt: None,
+            provider_job_id: None,
+            session_id: None,
+            turn_id: None,
+            environment: Value::Null,
+            model: Value::Null,
+            policy: Value::Null,
+            state: ProviderState::StatusUnknown,
+            terminal_state: None,
+            started_at,
+            observed_at: None,
+            reconciled_at: None,
+            next_attempt_at: None,
+            terminal_observed_at: None,
+            completed_at: None,
+            collected_at: None,
+            completion_inferred: false,
+            failures: 0,
+            last_error: None,
+            cursor: Value::Null,
+            cost_usd: None,
+            collected: false,
+            quarantined: false,
+            result_rejected: false,
+            absent: false,
+            controls: Vec::new(),
+            cancellation: None,
+            exit_snapshot: None,
+            workflow: Value::Null,
+            unknown: Object::new(),
+        }
+    }
+
     /// Whether nothing more is to come of it.
     #[must_use]
     pub fn is_settled(&self) -> bool {

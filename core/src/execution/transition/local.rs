@@ -222,25 +222,32 @@ pub fn has_own_timeout(ledger: &Ledger, run_id: &str) -> bool {
     })
 }
 
+/// That what is told of a session is the recorded one, where both are known (EX-LOC-21).
+///
+/// # Errors
+/// `EXECUTION_RESULT` with the reason `session`: nothing of the settlement is to be saved.
+pub fn check_session(run: &Execution, settlement: &Settlement) -> Result<()> {
+    match (&run.session_id, &settlement.session_id) {
+        (Some(recorded), Some(told)) if recorded != told => {
+            Err(Error::new(Code::ExecutionResult, "an outcome names another session than the recorded one")
+                .with_reason("session")
+                .with_remedy(
+                    "restore the exact owned stream or cache, then retry; do not move sessions between runs",
+                ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Adopts cost and session. Another session than the recorded one is refused, and nothing is saved (EX-LOC-21).
 fn pay(before: &Ledger, run_id: &str, settlement: &Settlement) -> Result<Ledger> {
     let mut ledger = before.clone();
     let Some(mut run) = before.executions.get(run_id).cloned() else {
         return Err(Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`")));
     };
-    match (&run.session_id, &settlement.session_id) {
-        (Some(recorded), Some(told)) if recorded != told => {
-            return Err(Error::new(
-                Code::ExecutionResult,
-                "a result names another session than the recorded one",
-            )
-            .with_reason("session")
-            .with_remedy(
-                "restore the exact owned stream or cache, then retry; do not move sessions between runs",
-            ));
-        }
-        (None, Some(told)) => run.session_id = Some(told.clone()),
-        _ => {}
+    check_session(&run, settlement)?;
+    if run.session_id.is_none() {
+        run.session_id.clone_from(&settlement.session_id);
     }
     // A run from before the ledger has no operation, and so no reservation.
     let mut operation = before.operation_of(&run).cloned();
@@ -265,42 +272,14 @@ pub fn adopted(before: &Ledger, legacy: &LegacyRun, transport: &str, now: u64) -
     let mut ledger = before.clone();
     ledger.created_at.get_or_insert(now);
     ledger.current_run_id = Some(legacy.run_id.clone());
+    let transport = transport.to_owned();
     let run = Execution {
-        run_id: legacy.run_id.clone(),
-        operation_id: None,
-        kind: RunKind::Implementation,
         legacy: true,
-        transport: transport.to_owned(),
-        receipt: None,
         provider_job_id: Some(legacy.run_id.clone()),
         session_id: legacy.session_id.clone(),
-        turn_id: None,
-        environment: Value::Null,
-        model: Value::Null,
-        policy: Value::Null,
         state: ProviderState::Running,
-        terminal_state: None,
-        started_at: legacy.started_at,
-        observed_at: None,
-        reconciled_at: None,
         next_attempt_at: Some(now),
-        terminal_observed_at: None,
-        completed_at: None,
-        collected_at: None,
-        completion_inferred: false,
-        failures: 0,
-        last_error: None,
-        cursor: Value::Null,
-        cost_usd: None,
-        collected: false,
-        quarantined: false,
-        result_rejected: false,
-        absent: false,
-        controls: Vec::new(),
-        cancellation: None,
-        exit_snapshot: None,
-        workflow: Value::Null,
-        unknown: Object::new(),
+        ..Execution::begun(legacy.run_id.clone(), RunKind::Implementation, transport, legacy.started_at)
     };
     ledger.executions.put(&legacy.run_id, run);
     ledger
