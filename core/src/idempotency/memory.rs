@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::storage::Notifier;
 
 /// Expired claims that one call of a sweep removes at most.
-const SWEEP_CLAIMS: usize = 256;
+const SWEEP_CLAIMS: usize = 32;
 
 /// Claims that are gone with the process, and that no other process sees. Every store over the same one shares them.
 #[derive(Debug, Default)]

@@ -299,14 +299,14 @@ over_every_engine! {
         let (mut removed, mut calls) = (0, 0);
         loop {
             let swept = process.store.sweep().expect("it sweeps");
-            assert!(swept.removed <= 256, "a call is bounded");
+            assert!(swept.removed <= 32, "a call is bounded");
             removed += swept.removed;
             calls += 1;
             if !swept.has_more {
                 break;
             }
         }
-        assert_eq!((removed, calls), (600, 3));
+        assert_eq!((removed, calls), (600, 19));
         assert_eq!(process.store.sweep().expect("it sweeps").removed, 0);
     }
 

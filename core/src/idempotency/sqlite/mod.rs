@@ -30,8 +30,9 @@ use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::storage::{FileIdentity, FileSystem, Interest, Notifier, fork_generation, quiet};
 
-/// Expired claims that one call of a sweep removes at most: some milliseconds of work, so that no begin waits long.
-const SWEEP_ROWS: usize = 256;
+/// Expired claims that one call of a sweep removes at most. Each lies on a page of its own in the index of names, and a
+/// disk writes up to a hundred scattered pages in some milliseconds, but many more not in some milliseconds more.
+const SWEEP_ROWS: usize = 32;
 
 /// Bytes of rows that one call of a sweep reads at most, beyond the first row.
 const SWEEP_BYTES: usize = 1 << 20;
@@ -173,6 +174,12 @@ impl SqliteClaims {
         })
     }
 
+    /// After how many pages in the log this connection's commits move them into the file. Setting it touches no file; where
+    /// it cannot be set, the old number goes on to hold.
+    fn move_log_after(&self, pages: i32) {
+        let _ = self.with(|connection| Ok(connection.pragma_update(None, "wal_autocheckpoint", pages)?));
+    }
+
     fn find(
         &self,
         connection: &Connection,
@@ -252,7 +259,8 @@ impl ClaimStore for SqliteClaims {
         self.refuse_after_fork()?;
         let mut from = self.sweep_from.lock().unwrap_or_else(PoisonError::into_inner);
         let begins = *from;
-        let (swept, next) = self.transaction(patience, |connection| {
+        self.move_log_after(open::SWEEP_CHECKPOINT_PAGES);
+        let swept = self.transaction(patience, |connection| {
             let mut next = begins;
             let mut expired = Vec::new();
             let (mut bytes, mut seen) = (0, 0);
@@ -277,7 +285,9 @@ impl ClaimStore for SqliteClaims {
             }
             let swept = Swept { removed: expired.len() as u64, has_more };
             Ok((!expired.is_empty(), (swept, if has_more { next } else { inherited::BEGINNING })))
-        })?;
+        });
+        self.move_log_after(open::CHECKPOINT_PAGES);
+        let (swept, next) = swept?;
         *from = next;
         Ok(swept)
     }

@@ -30,7 +30,10 @@ const SHORTEST_BYTES: u64 = 512;
 
 /// Pages in the log after which a commit moves them into the file: a quarter of SQLite's own choice, so that the commit
 /// that has to do it is not felt.
-const CHECKPOINT_PAGES: i32 = 250;
+pub(super) const CHECKPOINT_PAGES: i32 = 250;
+
+/// The same for a commit of a sweep, whose pages are all different ones: with its own they are about a hundred.
+pub(super) const SWEEP_CHECKPOINT_PAGES: i32 = 64;
 
 pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<(Connection, FileIdentity)> {
     loop {
