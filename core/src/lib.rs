@@ -47,7 +47,7 @@
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
-//! [`redaction`], [`journal`], [`execution`] and [`idempotency`].
+//! [`redaction`], [`journal`], [`execution`], [`publication`] and [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod clock;
@@ -60,6 +60,7 @@ pub mod idempotency;
 pub mod journal;
 pub mod json;
 pub mod process;
+pub mod publication;
 pub mod random;
 pub mod redaction;
 pub mod storage;

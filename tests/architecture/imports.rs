@@ -23,6 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "execution",
         &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],
     ),
+    ("publication", &["error", "clock", "digest", "json", "storage", "host", "journal", "execution"]),
 ];
 
 /// The first segment of every path that begins with `crate::` in code, tests left out.

@@ -90,4 +90,5 @@ mod harness_state_watch;
 mod harness_state_watching;
 mod harness_state_writers;
 mod idempotency;
+mod publication_next;
 mod recorded_runs;
