@@ -195,12 +195,17 @@ impl Checkpoint {
         Ok(next)
     }
 
-    /// The checkpoint as blocked. An earlier fingerprint, applied head and evidence stay (EX-ART-46).
+    /// The checkpoint as blocked, with a word for what exactly is wrong, which holds nothing of the result. An earlier fingerprint, applied head and evidence stay (EX-ART-46).
     ///
     /// # Errors
     /// As [`Checkpoint::advanced`].
-    pub fn blocked(&self, reason: &str, now: u64) -> Result<Self> {
-        self.advanced(Status::Blocked, [("reason", Value::from(reason)), ("blockedAt", number(now))], now)
+    pub fn blocked(&self, reason: &str, detail: Option<&str>, now: u64) -> Result<Self> {
+        let members = [("reason", Value::from(reason)), ("blockedAt", number(now))];
+        let mut blocked = self.advanced(Status::Blocked, members, now)?;
+        if let Some(detail) = detail {
+            blocked.members.insert("detail", Value::from(detail));
+        }
+        Ok(blocked)
     }
 
     fn text(&self, key: &str) -> Option<&str> {

@@ -33,6 +33,23 @@ pub struct Facts {
     pub provenance: bool,
 }
 
+impl Facts {
+    /// What is said before anything was looked for.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Facts {
+            owner_matches: true,
+            fingerprint_matches: true,
+            head: None,
+            input_head: None,
+            applied_matches: false,
+            clean: false,
+            evidence_complete: false,
+            provenance: false,
+        }
+    }
+}
+
 words! {
     /// Why a publication is blocked.
     Block {

@@ -153,7 +153,7 @@ fn reject(task: &mut Task, run: &Execution, operation: &Operation) -> Result<()>
     })?;
     let now = task.now();
     let owner = OwnerKeys::of(&task.inner.owner.task_id, run, operation);
-    let text = Checkpoint::begun(&owner, None, now).blocked(REJECTED, now)?.encode();
+    let text = Checkpoint::begun(&owner, None, now).blocked(REJECTED, None, now)?.encode();
     save(task, &*directory, &run.run_id, APPLICATION, &text)?;
     task.point("collect.blocked")?;
     settle_rejected(task, &run.run_id)
