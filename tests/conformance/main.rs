@@ -91,6 +91,7 @@ mod harness_state_watching;
 mod harness_state_writers;
 mod idempotency;
 mod publication;
+mod publication_locks;
 mod publication_next;
 mod publication_recovery;
 mod recorded_runs;

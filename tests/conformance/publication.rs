@@ -577,11 +577,23 @@ fn ex_can_25_quarantined_output_never_enters_publication_also_after_a_restart() 
     let result = result_with(1, published_result());
     task.due_pass([says(observation(1, "succeeded")), says(result)]).ok();
     assert_eq!(task.run(1)["quarantined"], true, "{}", task.run(1));
-    not_publishable(&task);
-    // Also where the fence is gone.
+    let mut field = Field::new();
+    let error = task.publishes(&mut field).expect_err("it is stopped");
+    assert_eq!((error.code(), field.calls.len()), (Code::ExecutionFenced, 0));
+    // Also where the fence is gone, and however often it is asked for.
     task.edit(|ledger| ledger["stopFence"] = Json::Null);
     not_publishable(&task);
     not_publishable(&task);
+}
+
+#[test]
+fn ex_art_39_a_stop_that_comes_behind_a_publication_takes_nothing_back() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    let answer = task.publishes(&mut field).expect("published");
+    task.stop_run([]).ok();
+    let (before, count) = (task.text(APPLICATION), field.calls.len());
+    assert_eq!(task.publishes(&mut field).expect("it is given back"), answer);
+    assert_eq!((task.text(APPLICATION), field.calls.len()), (before, count));
 }
 
 #[test]

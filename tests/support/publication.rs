@@ -172,6 +172,16 @@ impl Field {
 
     /// Publishes `run-1`; none where whoever publishes is gone before the end.
     pub(crate) fn publish(&mut self, boundary: &Boundary, plan: &Plan) -> Option<Result<Json, Error>> {
+        self.publish_watched(boundary, plan, &mut |_, _| {})
+    }
+
+    /// As [`Field::publish`], and does something whenever a call is handed out, before it has any effect.
+    pub(crate) fn publish_watched(
+        &mut self,
+        boundary: &Boundary,
+        plan: &Plan,
+        watch: &mut dyn FnMut(&str, &mut Field),
+    ) -> Option<Result<Json, Error>> {
         let mut machine = reconcile_execution_result(boundary, "run-1", plan.clone(), AbortToken::new());
         let mut step = machine.start();
         loop {
@@ -179,7 +189,9 @@ impl Field {
                 Step::Done(result) => return Some(result.map(|value| from_core(&value))),
                 Step::Call(call) => call,
             };
-            self.calls.push(format!("{}.{}", call.port.word(), call.method));
+            let name = format!("{}.{}", call.port.word(), call.method);
+            watch(&name, self);
+            self.calls.push(name);
             let fate = self.fate.filter(|(nth, _)| *nth == self.calls.len()).map(|(_, fate)| fate);
             let io = || Reply::Error(TransportError::of(ErrorKind::Io, "the line is gone"));
             if fate == Some(Fate::GoneBefore) {
@@ -255,6 +267,25 @@ impl TaskRoot {
     pub(crate) fn publishes_by(&self, field: &mut Field, plan: &Plan) -> Result<Json, Error> {
         let boundary = self.boundary();
         field.publish(&boundary, plan).expect("nobody is gone")
+    }
+
+    /// Whether nobody holds a lock of the root.
+    pub(crate) fn is_free(&self, name: &str) -> bool {
+        let file = std::fs::File::open(self.path().join(name)).expect("the lock file stays");
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    /// A lock of the root as somebody else holds it.
+    pub(crate) fn held(&self, name: &str) -> std::fs::File {
+        let file = std::fs::File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(self.path().join(name))
+            .expect("opened");
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("free");
+        file
     }
 
     pub(crate) fn checkpoint(&self) -> Json {

@@ -40,7 +40,7 @@ pub(crate) struct Subject {
     /// When the result was collected, in milliseconds since 1970.
     pub(crate) collected_at: u64,
     pub(crate) directory: Arc<dyn Directory>,
-    /// Why nothing may be begun for it now: a fence, a queued stop, or a later run.
+    /// Why nothing may be begun for it now: a fence, a queued stop, a quarantine, or a later run.
     pub(crate) hindrance: Option<Error>,
 }
 
@@ -70,7 +70,7 @@ impl Publishing {
     ///
     /// # Errors
     /// `EXECUTION_UNKNOWN_RUN`; `EXECUTION_RESULT` with the reason `not-publishable` for a run that is not collected, failed,
-    /// quarantined, rejected or no implementation, with `missing` where its result is not there, and those of its judgement
+    /// rejected or no implementation, with `missing` where its result is not there, and those of its judgement
     /// (EX-ART-34, EX-IDN-12); those of the lock and the ledger.
     pub(crate) fn subject(&self, run_id: &str) -> Result<Subject> {
         keys::check_id("runId", run_id)?;
@@ -132,13 +132,13 @@ impl Publishing {
         let root = self.inner.open_root(&self.abort)?;
         let publication = self.lock(&root, lock::PUBLICATION_LOCK)?;
         let task = Task::open_beside_publication(&self.inner, root, &self.abort)?;
+        unhindered(&task, &subject.run_id)?;
         let run = publishable(&task, &subject.run_id)?;
         let operation = task.ledger.operation_of(&run);
         let owner = operation.map(|operation| OwnerKeys::of(&self.inner.owner.task_id, &run, operation));
         if owner.as_ref() != Some(&subject.owner) {
             return Err(not_publishable("the run's identities have changed", &subject.run_id));
         }
-        unhindered(&task, &subject.run_id)?;
         Ok(LastStep { _task: task, _publication: publication })
     }
 
@@ -176,7 +176,7 @@ impl Publishing {
     }
 }
 
-/// EX-ART-33, but for fences: they may be set at any time, and a publication that has ended stays so.
+/// EX-ART-33, as far as nothing changes it any more.
 fn publishable(task: &Task, run_id: &str) -> Result<Execution> {
     let run = task.ledger.executions.get(run_id).ok_or_else(|| {
         Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`"))
@@ -184,8 +184,6 @@ fn publishable(task: &Task, run_id: &str) -> Result<Execution> {
     })?;
     let why = if run.kind != RunKind::Implementation {
         Some("the run is no implementation")
-    } else if run.quarantined {
-        Some("the run's output is quarantined")
     } else if run.result_rejected {
         Some("the run's result was rejected")
     } else if !run.collected || run.absent || run.state == ProviderState::Cancelled {
@@ -201,9 +199,13 @@ fn publishable(task: &Task, run_id: &str) -> Result<Execution> {
     }
 }
 
-/// That no stop stands, and that the task has not gone on to another run.
+/// The rest of EX-ART-33, which may come at any time: a stop, with the quarantine that it leaves, and a later run. A publication
+/// that has ended before stays so.
 fn unhindered(task: &Task, run_id: &str) -> Result<()> {
     task.check_fence()?;
+    if task.ledger.executions.get(run_id).is_some_and(|run| run.quarantined) {
+        return Err(not_publishable("the run's output is quarantined", run_id));
+    }
     if task.ledger.current_run_id.as_deref() == Some(run_id) {
         return Ok(());
     }
