@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
 # invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, four languages that
-# contend for a damaged seat, a thousand interleavings of idempotent creates, a thousand stops that race a publication, and at the end ten million replay keys and every
-# parser's fuzzing.
+# contend for a damaged seat, a thousand interleavings of idempotent creates, a thousand stops that race a publication, and at
+# the end ten million replay keys and every parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}

@@ -22,7 +22,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
         "execution",
-        &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],
+        &[
+            "error",
+            "clock",
+            "random",
+            "process",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "journal",
+            "artifacts",
+        ],
     ),
     ("publication", &["error", "clock", "digest", "json", "storage", "host", "journal", "execution"]),
 ];
