@@ -36,7 +36,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "artifacts",
         ],
     ),
-    ("publication", &["error", "clock", "digest", "json", "storage", "host", "journal", "execution"]),
+    (
+        "publication",
+        &["error", "clock", "digest", "json", "storage", "host", "journal", "artifacts", "execution"],
+    ),
 ];
 
 /// The first segment of every path that begins with `crate::` in code, tests left out.

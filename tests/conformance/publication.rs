@@ -359,8 +359,6 @@ fn ex_art_44_a_nul_byte_in_public_text_is_refused_before_anything_is_applied() {
             assert_eq!(result["pr"], text);
         }
     }
-    use gallivant_core::publication::public_text_check;
-    assert!(public_text_check("A title\n\u{1}") && !public_text_check("\0"));
 }
 
 #[test]

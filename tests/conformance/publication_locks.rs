@@ -20,7 +20,7 @@ const OWN: &str = "run-1/application.lock";
 
 fn impatient() -> TaskRoot {
     let mut task = TaskRoot::publishable(json!({}));
-    task.options["limits"] = json!({"lockWaitMs": 0});
+    task.options["limits"] = json!({"lockWaitMs": 100});
     task
 }
 

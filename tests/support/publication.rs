@@ -269,10 +269,13 @@ impl TaskRoot {
         field.publish(&boundary, plan).expect("nobody is gone")
     }
 
-    /// Whether nobody holds a lock of the root.
+    /// Whether nobody holds a lock of the root. A process that is being started beside this one may hold it for a moment.
     pub(crate) fn is_free(&self, name: &str) -> bool {
         let file = std::fs::File::open(self.path().join(name)).expect("the lock file stays");
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+        (0..20).any(|_| {
+            let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+            locked.map_err(|_| std::thread::sleep(std::time::Duration::from_millis(5))).is_ok()
+        })
     }
 
     /// A lock of the root as somebody else holds it.

@@ -5,6 +5,7 @@
 //! - [`next`]: what is done next, as a pure function of the checkpoint and of what is found;
 //! - [`result`](mod@result): what of a private result is published;
 //! - [`ports`]: who answers its calls in Rust, and the loop that carries them out;
+//! - [`git`]: a checkout on this machine; [`remote`]: a publisher that pushes by the program `git`;
 //! - `ask`, `evidence`: the calls that it makes; what verified it;
 //! - [`functions`]: the pure functions under their public names.
 //!
@@ -14,16 +15,20 @@
 mod ask;
 mod evidence;
 pub mod functions;
+pub mod git;
 pub mod next;
 pub mod plan;
 pub mod ports;
 pub mod reconcile;
+pub mod remote;
 pub mod result;
 
 pub use crate::execution::application::{Checkpoint, OwnerKeys, Status};
 pub use evidence::VERIFICATION;
+pub use git::GitCheckout;
 pub use next::{Block, Facts, Found, Next, publication_next};
 pub use plan::Plan;
 pub use ports::{Answers, Failure, Place, Ports, Publisher, PublisherPort, Pushed, drive};
 pub use reconcile::reconcile_execution_result;
-pub use result::{Form, Publishable, PullRequestText, public_text_check};
+pub use remote::{GitRemote, PullRequests};
+pub use result::{Form, Publishable, PullRequestText};

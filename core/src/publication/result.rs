@@ -1,6 +1,7 @@
 //! What of a private result is published: its files or its pushed revision, its branch and the text of its pull request. A pure
 //! function, which judges form only; paths and hashes are judged against the checkout.
 
+use crate::artifacts::public_text_check;
 use crate::execution::keys::{canonical_hash, is_revision};
 use crate::json::{Object, Value};
 
@@ -65,7 +66,7 @@ impl Publishable {
         };
         let form = match (member("files"), text("pushedHead", "pushed-head")?) {
             (Value::Null, None) => Form::Nothing,
-            (Value::Array(files), None) if files.is_empty() => Form::Nothing,
+            (Value::Array(files), None) if files.iter().all(changes_nothing) => Form::Nothing,
             (Value::Array(files), None) => Form::Files(files),
             (Value::Null, Some(head)) if is_revision(&head) => Form::Pushed(head),
             (Value::Null, Some(_)) => return Err("pushed-head"),
@@ -77,7 +78,7 @@ impl Publishable {
                 let part = |key: &str| pr.get(key).and_then(Value::as_str).map(str::to_owned);
                 let (Some(title), Some(body)) = (part("title"), part("body")) else { return Err("pr") };
                 // The raw text is judged, before anything normalises it (EX-ART-44).
-                if !public_text_check(&title) || !public_text_check(&body) {
+                if public_text_check(&title).and(public_text_check(&body)).is_err() {
                     return Err("public-text");
                 }
                 Some(PullRequestText { title, body })
@@ -93,8 +94,8 @@ impl Publishable {
     }
 }
 
-/// Whether a raw text may be shown in public: it holds no NUL byte (EX-ART-44). For whoever else writes titles and bodies.
-#[must_use]
-pub fn public_text_check(text: &str) -> bool {
-    !text.contains('\0')
+/// An entry may say that a file stays as it is (EX-ART-21). A result of nothing else has nothing to publish.
+fn changes_nothing(entry: &Value) -> bool {
+    let hash = |key: &str| entry.get(key).and_then(Value::as_str);
+    hash("beforeHash").is_some() && hash("beforeHash") == hash("afterHash")
 }
