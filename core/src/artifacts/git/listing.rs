@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::run::{Bounds, Failure};
 use super::{Changed, Difference, Git, malformed, object, parse, unanswered};
+use crate::artifacts::detail::Detail;
+use crate::artifacts::manifest::validate_pushed_tree;
 use crate::artifacts::tree::{Mode, Tracked, Tree};
 use crate::error::Result;
 
@@ -188,6 +190,20 @@ impl Git {
         let of_input = if input == head { tracked.clone() } else { self.tracked(input)? };
         let index = differing(self.staged(&head)?);
         Ok(Tree { input: Some(of_input), head: Some(tracked.clone()), index: Some(index) })
+    }
+
+    /// Checks a revision that a run has pushed by itself (EX-ART-55): it descends from the input, is the head of the branch,
+    /// given as a whole ref, and its whole tree has no two names that are one to some file system (EX-ART-32).
+    ///
+    /// # Errors
+    /// `EXECUTION_RESULT`, reason `result-validation`; `EXECUTION_IO`, reason `tree`, also where the revision has not been
+    /// fetched.
+    pub fn check_pushed(&self, input: &str, pushed: &str, branch: &str) -> Result<()> {
+        let pushed = object(pushed).map_err(|_| Detail::Revision.refuse(None))?;
+        if !self.is_ancestor(input, pushed)? || self.commit_of_ref(branch)?.as_deref() != Some(pushed) {
+            return Err(Detail::Revision.refuse(None));
+        }
+        validate_pushed_tree(&self.tracked(pushed)?)
     }
 
     /// What is not as it is committed, untracked files with it, ignored ones not: an empty list is a clean checkout.
