@@ -221,17 +221,12 @@ impl Git {
             "--no-renames",
             "--no-ahead-behind",
         ];
-        let output = self
-            .run_with(&self.without_filters()?, &args.map(OsStr::new), &[], Bounds::QUERY)
-            .map_err(|failure| failure.into_error("status"))?;
-        if !output.status.success() {
-            return Err(unanswered("status", &output));
-        }
-        parse::status(&output.stdout).ok_or_else(|| malformed("status"))
+        let answer = self.ask_with(&self.without_filters()?, &args, &[], Bounds::QUERY)?;
+        parse::status(&answer).ok_or_else(|| malformed("status"))
     }
 
     /// Settings that take the programs out of every filter that is configured.
-    fn without_filters(&self) -> Result<Vec<String>> {
+    pub(super) fn without_filters(&self) -> Result<Vec<String>> {
         let args = ["config", "--null", "--name-only", "--get-regexp", "^filter\\."].map(OsStr::new);
         let output = self.run(&args, &[], Bounds::QUERY).map_err(|failure| failure.into_error("config"))?;
         if !matches!(output.status.code(), Some(0 | 1)) {
