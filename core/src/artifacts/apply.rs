@@ -50,6 +50,15 @@ pub fn check(checkout: &Checkout, manifest: &Manifest, start: Start) -> Result<(
     judge_all(checkout, manifest, start).map(drop)
 }
 
+/// Whether every target is as it is to be, content and mode (EX-ART-30).
+///
+/// # Errors
+/// As [`apply`]; a target that is neither as it was nor as it is to be is refused.
+pub fn is_applied(checkout: &Checkout, manifest: &Manifest) -> Result<bool> {
+    let states = judge_all(checkout, manifest, Start::Resumed)?;
+    Ok(states.iter().zip(manifest.entries()).all(|(state, entry)| *state == State::After || !entry.changes()))
+}
+
 /// Applies a manifest to a checkout. Once it has returned every file is as it is to be, durably, and nothing is staged.
 /// Edits keep the permissions that the file has; new files get those that the umask leaves of 0666.
 ///

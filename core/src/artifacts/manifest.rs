@@ -1,6 +1,7 @@
 //! The files of a result: what is asked for, and the check of it as a whole (EX-ART-01 to EX-ART-21). Pure.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::detail::Detail;
@@ -91,6 +92,32 @@ impl Manifest {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The mode guard once the manifest is committed, on recovery of a lost reply and on replay (EX-ART-30): HEAD and index
+    /// have for every entry the mode that it is to have, and the input has the one that it had.
+    ///
+    /// # Errors
+    /// `EXECUTION_RESULT`, reason `result-validation`; `EXECUTION_IO`, reason `tree`, for a tree that is not known whole.
+    pub fn check_committed(&self, tree: &Tree) -> Result<()> {
+        let places: HashMap<&[u8], usize> =
+            self.entries.iter().enumerate().map(|(number, entry)| (entry.path.as_bytes(), number)).collect();
+        let mut modes = vec![[None; 3]; self.entries.len()];
+        for (list, tracked) in tree.lists()?.into_iter().enumerate() {
+            for tracked in tracked.iter() {
+                if let Some(number) = places.get(&*tracked.path) {
+                    modes[*number][list] = Some(tracked.mode);
+                }
+            }
+        }
+        for (number, (entry, modes)) in self.entries.iter().zip(modes).enumerate() {
+            let before = entry.before.map(|_| entry.mode);
+            let after = entry.after.map(|_| entry.mode);
+            if modes != [before, after, after] {
+                return Err(Detail::Mode.refuse(Some(number)));
+            }
+        }
+        Ok(())
     }
 }
 

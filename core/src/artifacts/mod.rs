@@ -19,7 +19,7 @@ pub mod path;
 mod texts;
 pub mod tree;
 
-pub use apply::{Applied, Start, apply, check};
+pub use apply::{Applied, Start, apply, check, is_applied};
 pub use checkout::Checkout;
 pub use detail::Detail;
 pub use fold::fold;

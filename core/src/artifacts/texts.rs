@@ -1,5 +1,7 @@
 //! Public texts, and files that a coordinator finds unfinished.
 
+use std::collections::BTreeSet;
+
 use super::checkout::Checkout;
 use super::detail::Detail;
 use super::git::Git;
@@ -24,12 +26,13 @@ pub struct Overlay {
 }
 
 /// The files of a checkout that are changed, staged or untracked, ignored ones left out, and are no approved overlay with
-/// exactly its bytes (EX-ART-56). Paths are bytes, in the order of Git. An empty list means that nothing is unfinished.
+/// exactly its bytes (EX-ART-56). Paths are bytes, each once and in
+/// their order. An empty list means that nothing is unfinished.
 ///
 /// # Errors
 /// `EXECUTION_IO`, reason `tree`, where Git or the disk gives no whole answer.
 pub fn unfinished_files(git: &Git, checkout: &Checkout, overlays: &[Overlay]) -> Result<Vec<Vec<u8>>> {
-    let mut unfinished = Vec::new();
+    let mut unfinished = BTreeSet::new();
     for changed in git.status()? {
         let overlay = overlays.iter().find(|overlay| overlay.path.as_bytes() == changed.path);
         let is_approved = match overlay {
@@ -42,8 +45,8 @@ pub fn unfinished_files(git: &Git, checkout: &Checkout, overlays: &[Overlay]) ->
             None => false,
         };
         if !is_approved {
-            unfinished.push(changed.path);
+            unfinished.insert(changed.path);
         }
     }
-    Ok(unfinished)
+    Ok(unfinished.into_iter().collect())
 }
