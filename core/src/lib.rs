@@ -50,6 +50,7 @@
 //! [`redaction`], [`journal`], [`execution`] and [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
+pub mod artifacts;
 pub mod clock;
 pub mod digest;
 pub mod error;

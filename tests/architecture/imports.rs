@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
     ("redaction", &["error", "json"]),
+    ("artifacts", &["error", "clock", "random", "process", "digest", "json", "storage", "host"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
         "execution",
