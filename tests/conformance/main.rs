@@ -91,3 +91,4 @@ mod harness_state_watching;
 mod harness_state_writers;
 mod idempotency;
 mod recorded_runs;
+mod verification;

@@ -35,7 +35,7 @@ impl ApprovedCommands {
     pub fn new(commands: Vec<String>, source: &[u8], approved_hash: &str) -> Result<ApprovedCommands> {
         let wrong = |message: String| Err(Error::new(Code::ExecutionInput, message));
         let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
-        if approved_hash.len() != 64 || !approved_hash.as_bytes().iter().all(|byte| is_hex(byte)) {
+        if approved_hash.len() != 64 || !approved_hash.as_bytes().iter().all(is_hex) {
             return wrong("the approved hash is no SHA-256 in lower-case digits".to_owned());
         }
         if commands.len() > MAX_COMMANDS {
@@ -75,7 +75,8 @@ impl ApprovedCommands {
     /// The hash of the commands themselves: of their canonical JSON list. Evidence is bound to both.
     #[must_use]
     pub fn list_hash(&self) -> String {
-        let list = Value::from(self.commands.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>());
+        let list =
+            Value::from(self.commands.iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>());
         digest::sha256_hex(list.to_canonical().as_bytes())
     }
 }

@@ -105,8 +105,8 @@ pub fn redactor(coordinator: &Variables, secrets: &Secrets) -> Result<Redactor> 
 }
 
 fn goes_on(name: &str) -> bool {
-    let is_locale = name
-        .strip_prefix("LC_")
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'));
+    let is_locale = name.strip_prefix("LC_").is_some_and(|rest| {
+        !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    });
     is_locale || PASSED_ON.contains(&name)
 }

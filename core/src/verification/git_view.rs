@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use super::profile::create;
 use super::running::{CommandHost, End, Invocation, Stop};
-use crate::error::{Code, Error, Result};
+use crate::artifacts::git::{SETTINGS, VARIABLES};
+use crate::error::{Code, Error};
 use crate::host::Host;
 
 /// The longest entry of a listing: a path and what stands before it.
@@ -125,10 +126,15 @@ impl Builder<'_> {
         let mut refusal = None;
         let root = format!("{}^{{tree}}", self.commit);
         let mut names = Vec::new();
-        self.query(Side::Checkout, &["rev-parse", "--verify", "--end-of-options", &root], None, &mut |piece| {
-            names.extend_from_slice(piece);
-            names.len() <= MAX_ENTRY_BYTES
-        })?;
+        self.query(
+            Side::Checkout,
+            &["rev-parse", "--verify", "--end-of-options", &root],
+            None,
+            &mut |piece| {
+                names.extend_from_slice(piece);
+                names.len() <= MAX_ENTRY_BYTES
+            },
+        )?;
         for name in [self.commit.as_bytes(), names.trim_ascii_end()] {
             objects.insert(object_name(name).ok_or_else(|| NoView::Failed(failed("rev-parse")))?);
         }
@@ -178,33 +184,32 @@ impl Builder<'_> {
         }
         // Beside the view and not in it.
         let path = self.at.with_extension("objects");
-        create(&path, &text)
-            .map_err(|error| NoView::Failed(failed("list").with_source(error)))
-            .map(|_| path)
+        create(&path, &text).map_err(|error| NoView::Failed(failed("list").with_source(error))).map(|_| path)
     }
 
     /// The bytes of all objects together. Each one has to be there.
     fn weigh(&self, list: &Path, count: usize) -> std::result::Result<u64, NoView> {
         let (mut rest, mut bytes, mut seen) = (Vec::new(), 0_u64, 0);
         let mut refusal = None;
-        let weighed = self.query(Side::Checkout, &["cat-file", WEIGH, "--buffer"], Some(list), &mut |piece| {
-            rest.extend_from_slice(piece);
-            let Some(end) = memchr::memrchr(b'\n', &rest) else { return rest.len() <= MAX_ENTRY_BYTES };
-            for line in rest[..end].split(|byte| *byte == b'\n') {
-                let size = std::str::from_utf8(line).ok().and_then(|line| line.split_once(' '));
-                let size = size.filter(|(kind, _)| ["commit", "tree", "blob"].contains(kind));
-                let Some(size) = size.and_then(|(_, size)| size.parse::<u64>().ok()) else {
-                    return refuse(&mut refusal, NoView::Failed(failed("cat-file")));
-                };
-                seen += 1;
-                bytes = bytes.saturating_add(size);
-            }
-            rest.drain(..=end);
-            bytes <= self.limits.bytes || {
-                let message = format!("the commit has too many bytes, limit=`{}`", self.limits.bytes);
-                refuse(&mut refusal, NoView::Refused(message))
-            }
-        });
+        let weighed =
+            self.query(Side::Checkout, &["cat-file", WEIGH, "--buffer"], Some(list), &mut |piece| {
+                rest.extend_from_slice(piece);
+                let Some(end) = memchr::memrchr(b'\n', &rest) else { return rest.len() <= MAX_ENTRY_BYTES };
+                for line in rest[..end].split(|byte| *byte == b'\n') {
+                    let size = std::str::from_utf8(line).ok().and_then(|line| line.split_once(' '));
+                    let size = size.filter(|(kind, _)| ["commit", "tree", "blob"].contains(kind));
+                    let Some(size) = size.and_then(|(_, size)| size.parse::<u64>().ok()) else {
+                        return refuse(&mut refusal, NoView::Failed(failed("cat-file")));
+                    };
+                    seen += 1;
+                    bytes = bytes.saturating_add(size);
+                }
+                rest.drain(..=end);
+                bytes <= self.limits.bytes || {
+                    let message = format!("the commit has too many bytes, limit=`{}`", self.limits.bytes);
+                    refuse(&mut refusal, NoView::Refused(message))
+                }
+            });
         match refusal {
             Some(refusal) => return Err(refusal),
             None => weighed?,
@@ -248,7 +253,13 @@ impl Builder<'_> {
         let left = self.until.saturating_sub(self.host.clock.awake());
         let invocation = Invocation {
             program: "git".into(),
-            arguments: SETTINGS.iter().chain(args).map(OsString::from).collect(),
+            arguments: SETTINGS
+                .iter()
+                .chain(&["pack.compression=1"])
+                .flat_map(|setting| ["-c", setting])
+                .chain(args.iter().copied())
+                .map(OsString::from)
+                .collect(),
             environment: self.environment(side),
             directory: "/".into(),
             input: input.map(Path::to_owned),
@@ -287,34 +298,6 @@ impl Builder<'_> {
     }
 }
 
-/// What the program finds in its environment besides. Nothing that stands around the repository takes part, and no object is
-/// replaced by another one or fetched from elsewhere.
-const VARIABLES: [(&str, &str); 12] = [
-    ("PATH", "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"),
-    ("LC_ALL", "C"),
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_CONFIG_SYSTEM", "/dev/null"),
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_ATTR_NOSYSTEM", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_ASKPASS", ""),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_REPLACE_OBJECTS", "1"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-    ("GIT_GRAFT_FILE", "/dev/null"),
-];
-
-const SETTINGS: [&str; 8] = [
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.untrackedCache=false",
-    "-c",
-    "pack.compression=1",
-];
-
 fn object_name(text: &[u8]) -> Option<[u8; 40]> {
     let is_hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
     <[u8; 40]>::try_from(text).ok().filter(|name| name.iter().all(is_hex))
@@ -326,5 +309,6 @@ fn refuse(place: &mut Option<NoView>, refusal: NoView) -> bool {
 }
 
 fn failed(query: &str) -> Error {
-    Error::new(Code::ExecutionIo, format!("the data of the commit cannot be read, query=`{query}`")).with_reason("tree")
+    Error::new(Code::ExecutionIo, format!("the data of the commit cannot be read, query=`{query}`"))
+        .with_reason("tree")
 }

@@ -44,9 +44,8 @@ impl Profile {
     /// # Errors
     /// `EXECUTION_IO`; nothing is left of it then.
     pub fn create(scratch: &Path, host: &Host) -> Result<Profile> {
-        let failed = |error| {
-            Error::new(Code::ExecutionIo, "the private profile cannot be made").with_source(error)
-        };
+        let failed =
+            |error| Error::new(Code::ExecutionIo, "the private profile cannot be made").with_source(error);
         let scratch = scratch.canonicalize().map_err(failed)?;
         // What cannot be removed now is left for the next time.
         let _ = sweep(&scratch, host);
@@ -64,7 +63,7 @@ impl Profile {
                 create(&staged.join("etc").join(name), text.as_bytes())?;
             }
             create(&staged.join(EMPTY), b"")?;
-            std::fs::rename(&staged, &path)?;
+            rustix::fs::rename(&staged, &path)?;
             Ok(lock)
         };
         match fill() {

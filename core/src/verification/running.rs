@@ -141,7 +141,10 @@ impl Running {
             inherit(&mut command, write);
         }
         let input = match &invocation.input {
-            #[expect(clippy::disallowed_methods, reason = "a private list of object names that was just written")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a private list of object names that was just written"
+            )]
             Some(path) => Stdio::from(File::open(path)?),
             None => Stdio::null(),
         };
@@ -361,9 +364,8 @@ fn inherit(command: &mut Command, pipe: &PipeWriter) {
     // SAFETY: the closure runs in the child between fork and exec. It makes one system call, which allocates nothing and
     // takes no lock, on a descriptor that the caller keeps open until the child has been started.
     unsafe {
-        command.pre_exec(move || {
-            Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::empty())?)
-        });
+        command
+            .pre_exec(move || Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::empty())?));
     }
 }
 

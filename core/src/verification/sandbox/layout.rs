@@ -81,7 +81,10 @@ fn found(runtime: &Runtime, apart: &[&Path], home: Option<&Path>) -> Result<Runt
     let home = home.and_then(|home| home.canonicalize().ok());
     let covered = apart.iter().copied().chain(home.as_deref()).any(|path| path.starts_with(&directory));
     if covered || apart.iter().any(|path| directory.starts_with(path)) {
-        return Err(wrong("the runtime covers the checkout, the profile or the home of the operator", &directory));
+        return Err(wrong(
+            "the runtime covers the checkout, the profile or the home of the operator",
+            &directory,
+        ));
     }
     if programs.as_os_str().as_encoded_bytes().contains(&b':') {
         return Err(wrong("the directory of the runtime's programs cannot stand in PATH", &programs));
@@ -146,10 +149,9 @@ fn pointer(path: &Path, host: &Host) -> io::Result<String> {
 }
 
 fn refuse_system(path: &Path, what: &str) -> Result<()> {
-    let own = [linux::OWN];
-    let is_in = |system: &&str| path.starts_with(system);
     let is_above = SYSTEMS.iter().chain(&["/usr", "/tmp"]).any(|system| Path::new(system).starts_with(path));
-    if is_above || SYSTEMS.iter().any(|s| is_in(s)) || own.iter().any(|s| is_in(s)) {
+    let is_in = SYSTEMS.iter().chain(&[linux::OWN]).any(|system| path.starts_with(system));
+    if is_above || is_in {
         return Err(wrong(&format!("the {what} is a directory of the system"), path));
     }
     Ok(())

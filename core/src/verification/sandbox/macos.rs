@@ -100,17 +100,18 @@ mod tests {
         assert!(text.starts_with("(version 1)\n(deny default)\n(import \"dyld-support.sb\")\n"));
         assert!(!text.contains("network"), "no rule permits it");
         let writable: Vec<_> = text.lines().filter(|line| line.contains("file-write*")).collect();
-        assert_eq!(writable.len(), 7, "devices, four of the profile, the checkout, and what is hidden: {text}");
+        assert_eq!(
+            writable.len(),
+            7,
+            "devices, four of the profile, the checkout, and what is hidden: {text}"
+        );
     }
 
     #[test]
     fn what_hides_stands_last_and_names_are_quoted() {
         let text = profile(&layout());
         let last = text.lines().last().expect("a rule");
-        assert_eq!(
-            last,
-            r#"(deny file-read* file-write* (subpath "/Users/o/a \"quoted\" checkout/.git"))"#
-        );
+        assert_eq!(last, r#"(deny file-read* file-write* (subpath "/Users/o/a \"quoted\" checkout/.git"))"#);
         assert!(text.contains(r#"(allow file-read* (subpath "/private/var/folders/p/git"))"#));
         assert!(text.contains(r#"(allow file-read* (subpath "/opt/node"))"#));
     }

@@ -1,0 +1,5 @@
+//! EX-VER: verification in a sandbox.
+
+mod ground;
+mod list;
+mod sandbox;
