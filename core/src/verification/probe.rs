@@ -55,7 +55,7 @@ reads=fail
 say outsideReads "$reads"
 writes=fail
 (printf x >"$2/written") 2>/dev/null && writes=work
-for place in / /usr /usr/local /etc /dev "$GIT_DIR"; do [ -w "$place" ] && writes=work; done
+for place in / /usr /usr/local /etc /dev /proc/sys/kernel/hostname "$GIT_DIR"; do [ -w "$place" ] && writes=work; done
 say outsideWrites "$writes"
 metadata=hidden
 [ -e "$3/HEAD" ] && metadata=seen

@@ -1,5 +1,6 @@
 //! What a hostile repository may try. Each attempt is a command in the machine's own sandbox, and the sandbox's answers are
-//! counted: every one of them has to be a refusal.
+//! counted: every one of them has to be a refusal. No attempt would do harm where it succeeded: what is the machine's own is
+//! opened for writing and not written.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -40,7 +41,7 @@ const ATTEMPTS: &[(&str, &str)] = &[
         "mv .git away && echo escaped; rmdir .git && echo escaped; mkdir .git/hooks && echo escaped",
     ),
     ("see a process outside", "kill -0 $PID && echo escaped; [ -e /proc/$PID/cmdline ] && echo escaped"),
-    ("kill a process outside", "kill -9 $PID && echo escaped; kill -9 -1; true"),
+    ("kill a process outside", "kill -9 $PID && echo escaped"),
     (
         "read what the sandbox's first process was given",
         "tr '\\0' '\\n' </proc/1/environ | grep -q COORDINATOR && echo escaped",
@@ -65,15 +66,22 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ("make a device", "mknod dev b 8 0 && echo escaped; rm -f dev"),
     (
         "write to the system",
-        "echo x >/usr/bin/new && echo escaped; echo x >/etc/new && echo escaped; echo x >/new && echo escaped",
+        "for d in / /usr /usr/bin /etc /lib /gallivant; do mkdir $d/.try && echo escaped && rmdir $d/.try; done",
     ),
     (
         "write to the kernel",
-        "echo x >/proc/sys/kernel/hostname && echo escaped; echo c >/proc/sysrq-trigger && echo escaped",
+        "for f in $(find /proc -maxdepth 4 -type f -perm /222 ! -path '/proc/[0-9]*' ! -path '/proc/self/*' ! -path \
+         '/proc/thread-self/*'); do (: >>$f) 2>/dev/null && echo $f && echo escaped; done",
     ),
-    ("write to a device's directory", "echo x >/dev/new && echo escaped; rm /dev/null && echo escaped"),
+    (
+        "write to a device's directory",
+        "mkdir /dev/.try && echo escaped && rmdir /dev/.try; [ -w /dev ] && echo escaped",
+    ),
     ("type into a terminal", "(echo x >/dev/tty) && echo escaped"),
-    ("move the view", "mv \"$GIT_DIR\" away && echo escaped; echo x >\"$GIT_DIR/config\" && echo escaped"),
+    (
+        "move the view",
+        "mv \"$GIT_DIR\" away && echo escaped; rm -rf away; echo x >\"$GIT_DIR/config\" && echo escaped",
+    ),
     ("leave a hook", "git config core.hooksPath /x && echo escaped; mkdir -p .git/hooks && echo escaped"),
 ];
 

@@ -134,7 +134,7 @@ fn ex_ver_35_object_bytes_are_the_same_and_cannot_be_written() {
     assert_eq!(built.bytes, bytes);
     let text = "for file in HEAD index shallow objects/pack/pack-view.pack new; do \
          (echo x >\"$GIT_DIR/$file\") 2>/dev/null && echo \"$file was written\"; done; \
-         chmod -R u+w \"$GIT_DIR\" 2>/dev/null && echo changed; rm -rf \"$GIT_DIR\"/* 2>/dev/null; \
+         chmod -R u+w \"$GIT_DIR\" 2>/dev/null && echo changed; rm -rf \"${GIT_DIR:?}\"/* 2>/dev/null; \
          git update-ref refs/heads/x HEAD 2>/dev/null && echo moved; git add tracked.txt 2>/dev/null && echo added; \
          git config user.name x 2>/dev/null && echo configured; git commit --allow-empty -m x 2>/dev/null && echo committed; \
          git rev-parse HEAD; ls \"$GIT_DIR\" | wc -l";
@@ -150,6 +150,7 @@ fn ex_ver_36_a_view_above_a_bound_is_refused_and_none_is_left() {
     let (at, built) = view(&ground, &limits);
     let built = built.expect("a view");
     std::fs::remove_dir_all(&at).expect("removed");
+    std::fs::remove_file(at.with_extension("objects")).expect("removed");
     let exact = ViewLimits { objects: built.objects, bytes: built.bytes, ..limits };
     assert!(view(&ground, &exact).1.is_ok(), "at its bounds it is built");
     let bounds = [

@@ -5,8 +5,9 @@
 //!
 //! - What hides Git's metadata is a mount. Whoever runs in there has no capability, and in a user namespace of its own cannot
 //!   take away a mount that came from outside.
-//! - The empty tree itself, `/dev` and what hides something are made read-only at the end, so that only checkout and profile
-//!   are writable (EX-VER-24).
+//! - The empty tree itself, `/dev`, `/proc` and what hides something are made read-only at the end, so that only checkout and
+//!   profile are writable (EX-VER-24). Without it the settings of the kernel in `/proc/sys`, which belong to the whole machine,
+//!   could be changed by whoever runs as root outside: it asks for the user there and not for a capability.
 //! - No mount point lies in a directory of the profile: a command could put a link in its place before the next one begins. So
 //!   `/tmp` is the profile's only where neither checkout nor runtime lies below it.
 
@@ -98,7 +99,7 @@ pub fn arguments(layout: &Layout, system: &SystemPaths) -> Vec<OsString> {
     }
     tree.one("--proc", Path::new("/proc"));
     tree.one("--dev", Path::new("/dev"));
-    tree.frozen.push("/dev".into());
+    tree.frozen.extend(["/proc".into(), "/dev".into()]);
     tree.two("--bind", &layout.profile.join("shm"), Path::new("/dev/shm"));
     let runtime = layout.runtime.as_ref().map(|runtime| runtime.directory.as_path());
     let is_in = |place: &str| {
