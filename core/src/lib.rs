@@ -66,6 +66,7 @@ pub mod random;
 pub mod redaction;
 pub mod storage;
 pub mod testing;
+pub mod verification;
 
 pub use error::{Code, Error, Kind, Result};
 pub use host::Host;

@@ -21,6 +21,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("artifacts", &["error", "clock", "random", "process", "digest", "json", "storage", "host"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
+        "verification",
+        &[
+            "error",
+            "clock",
+            "random",
+            "process",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "artifacts",
+        ],
+    ),
+    (
         "execution",
         &[
             "error",

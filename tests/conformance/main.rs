@@ -96,3 +96,4 @@ mod publication_locks;
 mod publication_next;
 mod publication_recovery;
 mod recorded_runs;
+mod verification;

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 pub use commit::NewCommit;
 pub use parse::{Changed, Difference};
 pub use run::{Bounds, Failure, GitOptions, Output};
+pub(crate) use run::{SETTINGS, VARIABLES};
 
 use crate::error::{Code, Error, Result};
 use crate::host::Host;

@@ -54,7 +54,7 @@ impl Default for GitOptions {
 }
 
 /// What the library sets in the child. Set and empty, `GIT_ASKPASS` asks nobody, and `GIT_PROXY_COMMAND` runs nothing.
-const VARIABLES: [(&str, &str); 18] = [
+pub(crate) const VARIABLES: [(&str, &str); 18] = [
     ("PATH", "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"),
     ("LC_ALL", "C"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -77,7 +77,7 @@ const VARIABLES: [(&str, &str); 18] = [
 
 /// What a repository's own configuration may not decide: whatever would run a program, rewrite a name,
 /// go elsewhere, or acknowledge what is not durable.
-const SETTINGS: [&str; 14] = [
+pub(crate) const SETTINGS: [&str; 14] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
