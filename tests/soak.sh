@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
 # invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, four languages that
-# contend for a damaged seat, a thousand interleavings of idempotent creates, and at the end ten million replay keys and every
-# parser's fuzzing.
+# contend for a damaged seat, a thousand interleavings of idempotent creates, a thousand stops that race a publication, and at
+# the end ten million replay keys and every parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}
@@ -16,6 +16,7 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     echo "soak: round $((rounds + 1)), seed $seed"
     export GALLIVANT_SEED=$seed
     "${tests[@]}" --test conformance harness_state_invariants
+    GALLIVANT_SEED=$((seed * 10000)) GALLIVANT_RACES=1000 "${tests[@]}" --test conformance i13_ -- --nocapture
     # Each round has seeds of its own.
     GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_SEQUENCES=500 "${tests[@]}" --test model -- --nocapture
     # A thousand worlds of a hundred steps in each round; the first seed that fails is printed and replays alone.

@@ -47,9 +47,10 @@
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
-//! [`redaction`], [`journal`], [`execution`] and [`idempotency`].
+//! [`redaction`], [`journal`], [`execution`], [`publication`] and [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
+pub mod artifacts;
 pub mod clock;
 pub mod digest;
 pub mod error;
@@ -60,10 +61,12 @@ pub mod idempotency;
 pub mod journal;
 pub mod json;
 pub mod process;
+pub mod publication;
 pub mod random;
 pub mod redaction;
 pub mod storage;
 pub mod testing;
+pub mod verification;
 
 pub use error::{Code, Error, Kind, Result};
 pub use host::Host;

@@ -18,10 +18,42 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
     ("redaction", &["error", "json"]),
+    ("artifacts", &["error", "clock", "random", "process", "digest", "json", "storage", "host"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
+        "verification",
+        &[
+            "error",
+            "clock",
+            "random",
+            "process",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "artifacts",
+        ],
+    ),
+    (
         "execution",
-        &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],
+        &[
+            "error",
+            "clock",
+            "random",
+            "process",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "journal",
+            "artifacts",
+        ],
+    ),
+    (
+        "publication",
+        &["error", "clock", "digest", "json", "storage", "host", "journal", "artifacts", "execution"],
     ),
 ];
 

@@ -11,12 +11,11 @@ pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-SCH", "2 4-6 8"),
     ("EX-JRN", "50 60 77"),
     ("EX-RED", "19-20"),
-    ("EX-ART", "1-57 67-69"),
+    ("EX-ART", "1-36 38 40-57 67-69"),
     ("EX-VER", "1-42"),
     ("EX-LOC", "1 4-16 19-20 23 27-30"),
-    ("EX-UPG", "3"),
     ("EX-ERR", "1"),
-    ("EX-SEA", "6-7 15-17 19"),
+    ("EX-SEA", "6-7 15 17 19"),
 ];
 
 /// The clauses of such a list, one by one.

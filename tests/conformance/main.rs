@@ -10,6 +10,7 @@ mod allocations;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod artifacts;
 mod cases;
 mod execution_boundary;
 mod execution_boundary_reading;
@@ -90,4 +91,9 @@ mod harness_state_watch;
 mod harness_state_watching;
 mod harness_state_writers;
 mod idempotency;
+mod publication;
+mod publication_locks;
+mod publication_next;
+mod publication_recovery;
 mod recorded_runs;
+mod verification;

@@ -6,6 +6,8 @@ pub(crate) mod ground;
 pub(crate) mod memory_task;
 pub(crate) mod output;
 pub(crate) mod pass;
+pub(crate) mod publication;
+pub(crate) mod repository;
 pub(crate) mod run;
 pub(crate) mod task;
 

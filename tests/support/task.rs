@@ -247,7 +247,7 @@ fn collect(directory: &Path, below: &str, tree: &mut BTreeMap<String, Vec<u8>>) 
         if entry.file_type().expect("a type").is_dir() {
             collect(&entry.path(), &format!("{name}/"), tree);
             tree.insert(format!("{name}/"), Vec::new());
-        } else if name != "execution.lock" && name != "publication.lock" {
+        } else if !name.ends_with(".lock") {
             tree.insert(name, std::fs::read(entry.path()).expect("a file"));
         }
     }

@@ -7,9 +7,10 @@ use gallivant_core::execution::boundary::EXECUTION_VERSION;
 use gallivant_core::execution::contract::ErrorKind;
 use gallivant_core::execution::{
     EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, Limit, Method, PROVIDER_STATES, Runtime, UnresolvedOperation,
-    assert_execution_dependency, functions, unresolved,
+    assert_execution_dependency, unresolved,
 };
 use gallivant_core::json::{Object, Value};
+use gallivant_core::publication::functions;
 use napi_derive::napi;
 
 use crate::answer::Answer;

@@ -1,7 +1,8 @@
 //! The pure functions of the execution layer by their names, and its constants.
 
 use gallivant_core::execution::contract::Method;
-use gallivant_core::execution::{self as core, EXECUTION_LIMITS, PROVIDER_STATES, ProviderState, functions};
+use gallivant_core::execution::{self as core, EXECUTION_LIMITS, PROVIDER_STATES, ProviderState};
+use gallivant_core::publication::functions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -30,6 +30,14 @@ pub enum Port {
     Transport,
     /// A method of the process host (EX-SEA-06).
     Process,
+    /// What a publication does with its checkout.
+    Git,
+    /// A command of a verification, in its sandbox.
+    Verification,
+    /// A push, or a pull request.
+    Publisher,
+    /// What the coordinator's own registry knows (EX-CAN-48).
+    Coordinator,
 }
 
 impl Port {
@@ -39,6 +47,10 @@ impl Port {
         match self {
             Port::Transport => "transport",
             Port::Process => "process",
+            Port::Git => "git",
+            Port::Verification => "verification",
+            Port::Publisher => "publisher",
+            Port::Coordinator => "coordinator",
         }
     }
 }
@@ -99,6 +111,8 @@ pub(crate) struct Request {
     pub(crate) method: &'static str,
     pub(crate) input: Object,
     pub(crate) limit: u64,
+    /// How long it may take, in milliseconds, where the limit `deadlineMs` is not meant.
+    pub(crate) patience_ms: Option<u64>,
 }
 
 /// How a call ended, and whether its transport had begun to send.
@@ -135,7 +149,8 @@ impl Line {
 
     /// Hands a call of the transport out.
     pub(crate) async fn transport(&self, method: Method, input: Object, limit: u64) -> CallEnd {
-        self.call(Request { port: Port::Transport, method: method.word(), input, limit }).await
+        self.call(Request { port: Port::Transport, method: method.word(), input, limit, patience_ms: None })
+            .await
     }
 }
 
@@ -340,7 +355,8 @@ impl Machine {
             return Step::Done(Err(Error::new(Code::Internal, "an operation waits for nothing")));
         };
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let deadline_at = self.clock.wall_ms().saturating_add(self.limits.deadline_ms);
+        let patience_ms = request.patience_ms.unwrap_or(self.limits.deadline_ms);
+        let deadline_at = self.clock.wall_ms().saturating_add(patience_ms);
         let signal = AbortToken::new();
         running.outstanding = Some(Outstanding {
             id,

@@ -9,6 +9,7 @@
 //! What is on disk, and what becomes of it:
 //!
 //! - [`ledger`]: `execution.json`, its records, its lock; [`job`]: the record beside a run; [`controls`]: queued stops;
+//! - [`application`]: how far the publication of a run's result has come;
 //! - [`health_store`]: the records of whether accounts may be dispatched to, and the refreshes that are under way;
 //! - [`transition`]: what a ledger becomes, as pure functions;
 //! - [`existing`]: the boundary of a root as its files have it;
@@ -31,6 +32,7 @@
 //! - [`functions`]: the pure functions under their public names;
 //! - [`faults`]: the points at which a test fails.
 
+pub mod application;
 pub mod backoff;
 pub mod boundary;
 pub mod capability;
@@ -60,7 +62,7 @@ pub mod states;
 pub mod transition;
 pub mod transport;
 pub mod version;
-mod words;
+pub(crate) mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
 pub use boundary::{Boundary, Called, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};

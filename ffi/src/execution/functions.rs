@@ -4,10 +4,10 @@ use std::ffi::c_char;
 use std::path::Path;
 
 use gallivant_core::execution::{
-    EXECUTION_LIMITS, Limit, Nanos, Runtime, UnresolvedOperation, assert_execution_dependency, functions,
-    unresolved,
+    EXECUTION_LIMITS, Limit, Nanos, Runtime, UnresolvedOperation, assert_execution_dependency, unresolved,
 };
 use gallivant_core::json::{Object, Value};
+use gallivant_core::publication::functions;
 use gallivant_core::{Code, Error};
 
 use super::words::ROUNDS;

@@ -239,12 +239,17 @@ fn answer(run: Option<&Execution>) -> Value {
 
 fn publication_lock(inner: &Inner, root: &Arc<dyn Directory>, abort: &AbortToken) -> Result<LockGuard> {
     let wait = Duration::from_millis(inner.options.limits.lock_wait_ms).min(PUBLICATION_WAIT);
-    lock::acquire(root, PUBLICATION_LOCK, wait, &inner.host, abort).map_err(|error| match error.code() {
+    lock::acquire(root, PUBLICATION_LOCK, wait, &inner.host, abort).map_err(publication_busy)
+}
+
+/// A lock that somebody else has, as that of a publication.
+pub(super) fn publication_busy(error: Error) -> Error {
+    match error.code() {
         Code::ExecutionBusy if error.reason().is_none() => {
             Error::new(Code::ExecutionPublicationBusy, error.message())
         }
         _ => error,
-    })
+    }
 }
 
 fn reason(input: &Object) -> Result<String> {

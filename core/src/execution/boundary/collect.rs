@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use super::pass::Pass;
 use super::task::Task;
 use crate::error::{Code, Error, Result};
+use crate::execution::application::{APPLICATION, Checkpoint, OwnerKeys, REJECTED, Status};
 use crate::execution::contract::question::Job;
 use crate::execution::contract::{ErrorKind, Method, Reply};
-use crate::execution::job::number;
 use crate::execution::ledger::record::{Execution, Operation};
 use crate::execution::machine::Ended;
 use crate::execution::money::{Nanos, Round};
@@ -23,10 +23,6 @@ use crate::storage::Directory;
 
 /// Under which an invalid cached result is kept when a valid one arrives (EX-REC-21).
 const SUPERSEDED: &str = "result.superseded.json";
-/// The publication checkpoint, which says too that a result was rejected.
-pub(super) const APPLICATION: &str = "result-application.json";
-const BLOCKED: &str = "blocked";
-const REJECTED: &str = "result-collection-validation";
 /// As the longest result and what the library adds.
 const MAX_BYTES: u64 = 2 * 67_108_864;
 
@@ -155,22 +151,9 @@ fn reject(task: &mut Task, run: &Execution, operation: &Operation) -> Result<()>
     let directory = directory.map_err(|error| {
         Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error)
     })?;
-    let mut checkpoint = Object::new();
-    checkpoint.insert("version", number(1));
-    for (key, value) in owner_keys(task, run, operation) {
-        checkpoint.insert(key, value);
-    }
-    let null = || Value::Null;
-    checkpoint.insert("status", Value::from(BLOCKED));
-    checkpoint.insert("fingerprint", null());
-    checkpoint.insert("appliedHead", null());
-    checkpoint.insert("reason", Value::from(REJECTED));
-    checkpoint.insert("blockedAt", number(task.now()));
-    checkpoint.insert("evidence", null());
-    checkpoint.insert("pr", null());
-    checkpoint.insert("updatedAt", number(task.now()));
-    let mut text = Value::Object(checkpoint).to_json();
-    text.push('\n');
+    let now = task.now();
+    let owner = OwnerKeys::of(&task.inner.owner.task_id, run, operation);
+    let text = Checkpoint::begun(&owner, None, now).blocked(REJECTED, None, now)?.encode();
     save(task, &*directory, &run.run_id, APPLICATION, &text)?;
     task.point("collect.blocked")?;
     settle_rejected(task, &run.run_id)
@@ -193,37 +176,18 @@ pub(super) fn recover_rejected(task: &mut Task, directory: &dyn Directory) -> Re
     if run.is_settled() {
         return Ok(());
     }
-    let mut bytes = Vec::new();
-    match directory.read_and_close(APPLICATION, MAX_BYTES, &mut bytes) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            let message = format!("{APPLICATION} cannot be read");
-            return Err(Error::new(Code::ExecutionIo, message).with_source(error));
-        }
-        Ok(_) => {}
-    }
-    let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
-    let Some(Value::Object(checkpoint)) = value else { return Ok(()) };
-    let word = |key: &str| checkpoint.get(key).and_then(Value::as_str);
-    let is_rejection = word("status") == Some(BLOCKED) && word("reason") == Some(REJECTED);
-    let mut keys = owner_keys(task, &run, &operation).into_iter();
-    let is_own = keys.all(|(key, own)| checkpoint.get(key).unwrap_or(&Value::Null) == &own);
+    let checkpoint = match Checkpoint::read(directory) {
+        // What is no checkpoint proves nothing, and is kept.
+        Err(error) if error.reason() == Some("foreign") => return Ok(()),
+        read => read?,
+    };
+    let Some(checkpoint) = checkpoint else { return Ok(()) };
+    let is_rejection = checkpoint.status() == Status::Blocked && checkpoint.reason() == Some(REJECTED);
+    let is_own = checkpoint.is_owned_by(&OwnerKeys::of(&task.inner.owner.task_id, &run, &operation));
     if is_rejection && is_own && run.terminal_state.is_some() {
         settle_rejected(task, &run.run_id)?;
     }
     Ok(())
-}
-
-fn owner_keys(task: &Task, run: &Execution, operation: &Operation) -> [(&'static str, Value); 6] {
-    let text = |text: Option<&String>| Value::from(text.map(String::as_str));
-    [
-        ("taskId", Value::from(task.inner.owner.task_id.as_str())),
-        ("runId", Value::from(run.run_id.as_str())),
-        ("providerJobId", text(run.provider_job_id.as_ref())),
-        ("sessionId", text(run.session_id.as_ref())),
-        ("turnId", text(run.turn_id.as_ref())),
-        ("inputHead", text(operation.input_head.as_ref())),
-    ]
 }
 
 fn save(task: &Task, directory: &dyn Directory, run_id: &str, name: &str, text: &str) -> Result<()> {

@@ -432,5 +432,5 @@ fn integer(number: i64) -> Value {
 }
 
 fn request(method: &'static str, input: Object) -> Request {
-    Request { port: Port::Process, method, input, limit: REPLY_BYTES }
+    Request { port: Port::Process, method, input, limit: REPLY_BYTES, patience_ms: None }
 }

@@ -6,6 +6,7 @@
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
 //! - `cancel`: stops; `local`: process runs;
+//! - `publishing`: what a publication needs of the boundary;
 //! - `by_name`: the methods under their public names;
 //! - `projection`, `reading`: what may be read without a lock.
 
@@ -21,6 +22,7 @@ mod operator;
 mod pass;
 mod prepare;
 mod projection;
+mod publishing;
 mod reading;
 mod task;
 
@@ -31,6 +33,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 pub use by_name::Called;
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
+pub(crate) use publishing::{Publishing, Subject};
 
 use super::backoff::{self, Jitter, RandomJitter};
 use super::capability::Capability;

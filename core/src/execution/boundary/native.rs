@@ -80,7 +80,11 @@ async fn ask(line: &Line, method: &'static str, input: Object) -> Result<Value> 
     let failed = |code, reason, what: &str| {
         Err(Error::new(code, format!("{what}, method=`{method}`")).with_reason(reason))
     };
-    match line.call(Request { port: Port::Process, method, input, limit: REPLY_BYTES }).await.ended {
+    match line
+        .call(Request { port: Port::Process, method, input, limit: REPLY_BYTES, patience_ms: None })
+        .await
+        .ended
+    {
         Ended::Value(text) => match Value::parse(&text) {
             Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
             _ => failed(Code::ExecutionProtocol, "shape", "a reply is no object"),

@@ -138,7 +138,7 @@ fn check_versions(task: &Task) -> Result<()> {
         ("log-meta", crate::journal::LOG_META, 2),
         ("local-output", crate::journal::LOCAL_OUTPUT, 1),
         ("result", crate::journal::RESULT, 1),
-        ("application", collect::APPLICATION, 1),
+        ("application", crate::execution::application::APPLICATION, 1),
     ] {
         check_version(&*directory, kind, name, supported)?;
     }

@@ -17,9 +17,10 @@ use std::sync::Arc;
 use std::thread;
 
 use gallivant_core::execution::{
-    AbortToken, Boundary, Called, ExecutionOptions, FixedJitter, Reply, TransportError, functions,
+    AbortToken, Boundary, Called, ExecutionOptions, FixedJitter, Reply, TransportError,
 };
 use gallivant_core::json::{Object, Value};
+use gallivant_core::publication::functions;
 use gallivant_core::testing::ManualClock;
 use gallivant_core::{Code, Error, Host, Result};
 

@@ -1,0 +1,173 @@
+//! Removing a tree that somebody hostile has filled: links that lead out, directories without permissions, more levels than
+//! a process may have descriptors or a path may have bytes.
+//!
+//! It works from descriptor to descriptor and follows no link. Below a certain depth a directory is first moved up, so that
+//! neither the stack nor the table of descriptors grows with the tree. Nobody may be working in the tree meanwhile.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, chmodat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+
+/// How many levels are gone down before the next is moved up. The number is ours.
+const MAX_DEPTH: u32 = 32;
+/// How often the top is looked through. Each time at least 32 levels are gone.
+const MAX_ROUNDS: u64 = 1_000_000;
+
+/// Removes a directory and everything in it. One that is missing is no error.
+///
+/// # Errors
+/// As the system says it; what could be removed before that is gone.
+pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
+    let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let above = match rustix::fs::open(above, directory_flags(), Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        opened => opened?,
+    };
+    let name = CString::new(name.as_encoded_bytes())?;
+    let Some(top) = open_directory(above.as_fd(), &name)? else { return Ok(()) };
+    for round in 0..MAX_ROUNDS {
+        let mut removal = Removal { top: top.as_fd(), round, moved: 0 };
+        removal.empty(top.as_fd(), 0)?;
+        if removal.moved == 0 {
+            unlinkat(&above, &*name, AtFlags::REMOVEDIR)?;
+            return Ok(());
+        }
+    }
+    Err(io::Error::other("the tree is too deep to be removed"))
+}
+
+struct Removal<'a> {
+    top: BorrowedFd<'a>,
+    round: u64,
+    moved: u64,
+}
+
+impl Removal<'_> {
+    /// Removes everything in a directory, and moves up what lies too deep.
+    fn empty(&mut self, directory: BorrowedFd<'_>, depth: u32) -> io::Result<()> {
+        let mut entries = Dir::read_from(directory)?;
+        let mut names = Vec::new();
+        while let Some(entry) = entries.read() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != c"." && name != c".." {
+                names.push(name.to_owned());
+            }
+        }
+        drop(entries);
+        for name in names {
+            match unlinkat(directory, &*name, AtFlags::empty()) {
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                Err(Errno::NOENT) => continue,
+                removed => {
+                    removed?;
+                    continue;
+                }
+            }
+            if depth > MAX_DEPTH {
+                self.move_up(directory, &name)?;
+                continue;
+            }
+            if let Some(below) = open_directory(directory, &name)? {
+                self.empty(below.as_fd(), depth + 1)?;
+                match unlinkat(directory, &*name, AtFlags::REMOVEDIR) {
+                    Err(Errno::NOENT) => {}
+                    removed => removed?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn move_up(&mut self, directory: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
+        // A directory whose parent entry cannot be written cannot be moved.
+        let _ = open_directory(directory, name)?;
+        let to = format!(".moved-{}-{}", self.round, self.moved);
+        self.moved += 1;
+        Ok(renameat(directory, &**name, self.top, to.as_str())?)
+    }
+}
+
+/// Opens a directory that stands there, giving its owner every right to it before; none where nothing stands there.
+fn open_directory(above: BorrowedFd<'_>, name: &CString) -> io::Result<Option<OwnedFd>> {
+    let found = match statat(above, &**name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(None),
+        found => found?,
+    };
+    if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let mode = Mode::from_raw_mode(found.st_mode);
+    if !mode.contains(Mode::RWXU) {
+        chmodat(above, &**name, mode | Mode::RWXU, AtFlags::empty())?;
+    }
+    Ok(Some(openat(above, &**name, directory_flags() | OFlags::NOFOLLOW, Mode::empty())?))
+}
+
+fn directory_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test looks at the disk itself")]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::random::{Random, SystemRandom};
+
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new() -> Place {
+            let name = format!("gallivant-removal-{:016x}", SystemRandom.next_u64());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir(&path).expect("a directory");
+            Place(path)
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn links_and_directories_without_rights_go_and_what_they_point_to_stays() {
+        let place = Place::new();
+        let (tree, outside) = (place.0.join("tree"), place.0.join("outside"));
+        std::fs::create_dir_all(tree.join("a/b")).expect("made");
+        std::fs::create_dir_all(&outside).expect("made");
+        std::fs::write(outside.join("kept"), b"x").expect("written");
+        symlink(&outside, tree.join("a/out")).expect("linked");
+        std::fs::set_permissions(tree.join("a/b"), PermissionsExt::from_mode(0)).expect("set");
+        std::fs::set_permissions(tree.join("a"), PermissionsExt::from_mode(0o500)).expect("set");
+        remove_tree(&tree).expect("removed");
+        assert!(!tree.exists());
+        assert!(outside.join("kept").exists());
+        remove_tree(&tree).expect("a tree that is missing");
+    }
+
+    /// Deeper than descriptors and than the longest path.
+    #[test]
+    fn a_tree_of_five_thousand_levels_goes() {
+        let place = Place::new();
+        let tree = place.0.join("tree");
+        std::fs::create_dir(&tree).expect("made");
+        let mut at = rustix::fs::open(&tree, directory_flags(), Mode::empty()).expect("opened");
+        for _ in 0..5_000 {
+            rustix::fs::mkdirat(&at, "directory", Mode::RWXU).expect("made");
+            at = openat(&at, "directory", directory_flags(), Mode::empty()).expect("opened");
+        }
+        drop(at);
+        remove_tree(&tree).expect("removed");
+        assert!(!tree.exists());
+    }
+}

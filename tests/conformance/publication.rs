@@ -1,0 +1,633 @@
+//! EX-ART-33 to EX-ART-53: what is published, what is refused, what is blocked, and what stands on disk meanwhile.
+
+use gallivant_core::Code;
+use gallivant_core::execution::contract::ErrorKind;
+use gallivant_core::execution::{AbortToken, TransportError};
+use serde_json::{Value as Json, json};
+
+use crate::support::NOW;
+use crate::support::pass::{observation, observation_with, result_with, says};
+use crate::support::publication::{
+    APPLICATION, APPLIED, Fate, Field, OTHER, VERIFICATION, plan, plan_with, published_result,
+};
+use crate::support::task::{Answer, HEAD, Points, TaskRoot, dispatch_with, drive, object, with};
+
+/// Every call of a publication that meets nothing, in its order.
+const CALLS: [&str; 16] = [
+    "coordinator.entryStopped",
+    "git.state",
+    "git.apply",
+    "git.commit",
+    "verification.begin",
+    "git.state",
+    "verification.run",
+    "git.state",
+    "verification.run",
+    "git.state",
+    "verification.end",
+    "coordinator.entryStopped",
+    "git.state",
+    "publisher.push",
+    "publisher.findPullRequest",
+    "publisher.createPullRequest",
+];
+
+/// The block that a publication ends with, which a repetition gives again without a call.
+#[track_caller]
+fn blocked(task: &TaskRoot, field: &mut Field, reason: &str) -> Json {
+    let answer = task.publishes(field).expect("a block is an answer");
+    assert_eq!((&answer["status"], &answer["reason"]), (&json!("blocked"), &json!(reason)), "{answer}");
+    let checkpoint = task.checkpoint();
+    assert_eq!(checkpoint["status"], "blocked");
+    assert!(checkpoint["blockedAt"].is_u64() && checkpoint["blockedAt"] == answer["blockedAt"]);
+    assert_eq!((field.pushes, field.pull_requests.len()), (0, 0), "nothing blocked is published");
+    assert_eq!(field.sandboxes, 0, "the profile is gone");
+    let (tree, count) = (task.tree(), field.calls.len());
+    assert_eq!(task.publishes(field).expect("an answer"), answer, "it is never tried again");
+    assert!(task.tree() == tree && field.calls.len() == count, "and nobody is asked");
+    answer
+}
+
+#[track_caller]
+fn not_publishable(task: &TaskRoot) {
+    let (before, mut field) = (task.tree(), Field::new());
+    let error = task.publishes(&mut field).expect_err("the run is refused");
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionResult, Some("not-publishable")));
+    assert!(!error.remedy().is_empty());
+    assert!(field.calls.is_empty() && task.tree() == before, "nothing is asked and nothing written");
+}
+
+#[test]
+fn ex_art_33_a_collected_successful_implementation_is_published() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    let answer = task.publishes(&mut field).expect("published");
+    assert_eq!(field.calls, CALLS);
+    assert_eq!((field.commits, field.pushes, field.pull_requests.len()), (1, 1, 1));
+    assert_eq!(field.remote.as_deref(), Some(APPLIED));
+    assert_eq!(answer, json!({"status": "published", "appliedHead": APPLIED, "pr": field.pull_requests[0]}));
+    assert_eq!(field.ran.values().collect::<Vec<_>>(), [&1, &1]);
+    let before = (task.tree(), field.calls.len());
+    assert_eq!(task.publishes(&mut field).expect("again"), answer);
+    assert!((task.tree(), field.calls.len()) == before, "a published result is only given back");
+}
+
+#[test]
+fn ex_art_33_any_other_run_is_refused() {
+    let task = TaskRoot::new();
+    task.accepted(1);
+    not_publishable(&task);
+    for change in [
+        json!({"kind": "intake"}),
+        json!({"quarantined": true}),
+        json!({"resultRejected": true}),
+        json!({"absent": true}),
+        json!({"collected": false}),
+        json!({"terminalState": "failed"}),
+        json!({"state": "cancelled"}),
+    ] {
+        let task = TaskRoot::publishable(json!({}));
+        task.edit(|ledger| {
+            let run = &mut ledger["executions"]["run-1"];
+            *run = with(run.clone(), change.clone());
+        });
+        not_publishable(&task);
+    }
+    let task = TaskRoot::new();
+    let error = task.publishes(&mut Field::new()).expect_err("there is no run");
+    assert_eq!(error.code(), Code::ExecutionUnknownRun);
+    assert!(!task.exists("execution.json"));
+}
+
+#[test]
+fn ex_art_33_a_run_that_the_task_has_gone_on_from_is_refused() {
+    let task = TaskRoot::publishable(json!({}));
+    task.continue_run(
+        dispatch_with(2, json!({})),
+        [Answer::Says(json!({
+            "providerJobId": "j-2", "turnId": "t-2", "sessionId": "s-1"
+        }))],
+    )
+    .ok();
+    not_publishable(&task);
+}
+
+#[test]
+fn ex_art_34_ownership_is_checked_before_any_change() {
+    for (change, field, detail) in [
+        (json!({"repo": "org/other"}), Field::new(), "repository"),
+        (json!({"repo": null}), Field::new(), "repository"),
+        (json!({"branch": "task/2"}), Field::new(), "branch"),
+        (
+            json!({}),
+            Field { origin: "https://example.org/org/fork.git".to_owned(), ..Field::new() },
+            "origin",
+        ),
+        (json!({}), Field { branch: "main".to_owned(), ..Field::new() }, "checkout-branch"),
+        (json!({}), Field { base_matches: false, ..Field::new() }, "base"),
+    ] {
+        let (task, mut field) = (TaskRoot::publishable(change), field);
+        let answer = blocked(&task, &mut field, "result-validation");
+        assert_eq!(answer["detail"], detail);
+        assert_eq!(field.calls, ["coordinator.entryStopped", "git.state"], "{detail}: nothing is changed");
+    }
+    // A checkpoint of another owner is kept, and refuses.
+    for key in ["taskId", "runId", "providerJobId", "sessionId", "turnId", "inputHead", "fingerprint"] {
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.fate = Some((3, Fate::Fails));
+        task.publishes(&mut field).expect_err("the checkout fails");
+        task.plant(APPLICATION, with(task.checkpoint(), json!({key: "another"})).to_string());
+        let (before, count) = (task.tree(), field.calls.len());
+        let error = task.publishes(&mut field).expect_err("it is foreign");
+        assert_eq!((error.code(), error.reason()), (Code::ExecutionResult, Some("foreign")), "{key}");
+        assert!(task.tree() == before && field.calls.len() == count, "{key}");
+    }
+}
+
+#[test]
+fn ex_art_34_a_result_that_contradicts_its_run_is_refused() {
+    for (change, reason) in [
+        (json!({"outcome": {"finished": true, "ok": false, "cost": null, "denials": []}}), "contradiction"),
+        (json!({"inputHead": OTHER}), "foreign"),
+        (json!({"turnId": "t-9"}), "foreign"),
+        (json!({"runId": "run-9"}), "foreign"),
+        (json!({"taskId": "t-9"}), "foreign"),
+    ] {
+        let task = TaskRoot::publishable(json!({}));
+        let result: Json = serde_json::from_str(&task.text("run-1/result.json")).expect("JSON");
+        task.plant("run-1/result.json", with(result, change).to_string());
+        let error = task.publishes(&mut Field::new()).expect_err("refused");
+        assert_eq!((error.code(), error.reason()), (Code::ExecutionResult, Some(reason)));
+        assert!(!task.exists(APPLICATION));
+    }
+}
+
+/// EX-IDN-09: a cached result of another session is not published, and nothing of it is used.
+#[track_caller]
+fn refuses_another_session() {
+    let task = TaskRoot::publishable(json!({}));
+    let result: Json = serde_json::from_str(&task.text("run-1/result.json")).expect("JSON");
+    task.plant("run-1/result.json", with(result, json!({"sessionId": "s-9"})).to_string());
+    let mut field = Field::new();
+    let error = task.publishes(&mut field).expect_err("another session");
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionResult, Some("session")));
+    assert!(error.remedy().contains("do not move sessions between runs"), "{}", error.remedy());
+    assert!(field.calls.is_empty() && !task.exists(APPLICATION));
+    assert_eq!(task.run(1)["sessionId"], "s-1");
+}
+
+#[test]
+fn ex_idn_12_the_session_is_checked_before_anything_of_a_result_is_used_in_publication_too() {
+    refuses_another_session();
+}
+
+#[test]
+fn ex_idn_18_a_session_is_judged_before_it_is_adopted_anywhere() {
+    // When it is read back from its cache, and when it is fetched.
+    refuses_another_session();
+    let task = TaskRoot::new();
+    task.accepted(1);
+    let result = result_with(1, json!({"sessionId": "s-9"}));
+    let report = task.due_pass([says(observation(1, "succeeded")), says(result)]).ok();
+    assert_eq!(report["error"]["reason"], "session");
+    assert_eq!((&task.run(1)["sessionId"], task.exists("run-1/result.json")), (&json!("s-1"), false));
+}
+
+#[test]
+fn ex_idn_23_publication_checks_repository_branch_and_revision_again_by_itself() {
+    // The collection takes a result whose repository and branch are anything.
+    let task = TaskRoot::publishable(json!({"repo": "org/other", "branch": "main"}));
+    assert_eq!(task.run(1)["collected"], true);
+    assert_eq!(blocked(&task, &mut Field::new(), "result-validation")["detail"], "repository");
+    for (at, head) in [("git.state", OTHER), ("publisher.push", APPLIED)] {
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.head = head.to_owned();
+        let answer = task.publishes(&mut field);
+        if at == "git.state" {
+            assert_eq!(answer.expect("a block")["reason"], "result-validation");
+        } else {
+            // It is the exact commit already: taken over, not made again.
+            assert_eq!(
+                (answer.expect("published")["status"].as_str(), field.commits),
+                (Some("published"), 0)
+            );
+        }
+    }
+}
+
+#[test]
+fn ex_art_36_the_checkpoint_has_its_members_and_keeps_what_it_does_not_know() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.fate = Some((3, Fate::Fails));
+    task.publishes(&mut field).expect_err("the checkout fails");
+    let checkpoint = task.checkpoint();
+    let names: Vec<_> = checkpoint.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut expected = vec![
+        "version",
+        "taskId",
+        "runId",
+        "providerJobId",
+        "sessionId",
+        "turnId",
+        "inputHead",
+        "status",
+        "fingerprint",
+        "appliedHead",
+        "reason",
+        "blockedAt",
+        "evidence",
+        "pr",
+        "updatedAt",
+    ];
+    expected.sort_unstable();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    assert_eq!(checkpoint["version"], 1);
+    for (key, value) in [
+        ("taskId", "t-1"),
+        ("runId", "run-1"),
+        ("providerJobId", "j-1"),
+        ("sessionId", "s-1"),
+        ("turnId", "t-1"),
+    ] {
+        assert_eq!(checkpoint[key], value);
+    }
+    assert_eq!((&checkpoint["inputHead"], &checkpoint["status"]), (&json!(HEAD), &json!("applying")));
+    // The hash is that of what is published, and of nothing else.
+    let fingerprint = |changes: Json| {
+        let task = TaskRoot::publishable(changes);
+        let mut field = Field { fate: Some((3, Fate::Fails)), ..Field::new() };
+        task.publishes(&mut field).expect_err("the checkout fails");
+        task.checkpoint()["fingerprint"].as_str().expect("a hash").to_owned()
+    };
+    let whole = checkpoint["fingerprint"].as_str().expect("a hash").to_owned();
+    assert_eq!(whole.len(), 64);
+    assert_eq!(fingerprint(json!({"text": "said"})), whole);
+    assert_ne!(fingerprint(json!({"pr": {"title": "A title", "body": "Another"}})), whole);
+    assert_ne!(fingerprint(json!({"files": null, "pushedHead": APPLIED})), whole);
+    task.plant(APPLICATION, with(checkpoint, json!({"later": [1, 2]})).to_string());
+    field.fate = None;
+    field.is_written = false;
+    task.publishes(&mut field).expect("published");
+    let checkpoint = task.checkpoint();
+    assert_eq!((&checkpoint["later"], &checkpoint["status"]), (&json!([1, 2]), &json!("published")));
+    assert_eq!(checkpoint["evidence"], "verification.json");
+    assert_eq!(checkpoint["appliedHead"], APPLIED);
+    assert_eq!(checkpoint["pr"]["number"], 1);
+}
+
+#[test]
+fn ex_art_38_each_status_is_saved_before_its_work_and_the_last_two_behind_it() {
+    // What stands on disk when each call is handed out.
+    let task = TaskRoot::publishable(json!({}));
+    let mut seen = Vec::new();
+    for nth in 1..=CALLS.len() {
+        let task = TaskRoot::publishable(json!({}));
+        let mut field = Field { fate: Some((nth, Fate::GoneBefore)), ..Field::new() };
+        let boundary = task.boundary();
+        assert!(field.publish(&boundary, &plan()).is_none());
+        let status = if task.exists(APPLICATION) { task.checkpoint()["status"].clone() } else { Json::Null };
+        seen.push((field.calls.last().expect("a call").clone(), status));
+    }
+    let expected = ["", "", "applying", "applying"]
+        .into_iter()
+        .chain(["verifying"; 7])
+        .chain(["verified"; 5])
+        .map(|status| if status.is_empty() { Json::Null } else { json!(status) });
+    assert_eq!(seen, CALLS.into_iter().map(str::to_owned).zip(expected).collect::<Vec<_>>());
+    task.publishes(&mut Field::new()).expect("published");
+    assert_eq!(task.checkpoint()["status"], "published");
+}
+
+#[test]
+fn ex_sea_07_the_points_of_a_publication_come_in_the_order_of_their_facts() {
+    let mut task = TaskRoot::publishable(json!({}));
+    let points = Points::new("", || gallivant_core::execution::FaultAnswer::Go);
+    task.faults = points.clone();
+    task.publishes(&mut Field::new()).expect("published");
+    let seen = points.seen();
+    let own: Vec<_> = seen.iter().filter(|point| point.starts_with("publish.")).map(String::as_str).collect();
+    let expected = [
+        "publish.applying",
+        "publish.commit",
+        "publish.verifying",
+        "publish.command",
+        "publish.command",
+        "publish.verified",
+        "publish.push",
+        "publish.pr",
+        "publish.published",
+    ];
+    assert_eq!(own, expected);
+    assert!(seen.iter().any(|point| point == &format!("persist:{APPLICATION}")), "{seen:?}");
+}
+
+#[test]
+fn ex_art_22_a_result_with_nothing_to_publish_writes_nothing() {
+    for change in [json!({"files": []}), json!({"files": null})] {
+        let (task, mut field) = (TaskRoot::publishable(change), Field::new());
+        let before = task.tree();
+        assert_eq!(task.publishes(&mut field).expect("an answer"), json!({"status": "nothing"}));
+        assert!(field.calls.is_empty() && task.tree() == before);
+    }
+}
+
+#[test]
+fn ex_art_43_an_existing_pull_request_is_taken_and_a_result_without_text_asks_for_none() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.pull_requests.push(json!({"number": 7}));
+    assert_eq!(task.publishes(&mut field).expect("published")["pr"], json!({"number": 7}));
+    assert_eq!((field.called("publisher.createPullRequest"), field.pull_requests.len()), (0, 1));
+
+    let (task, mut field) = (TaskRoot::publishable(json!({"pr": null})), Field::new());
+    assert_eq!(task.publishes(&mut field).expect("published")["pr"], Json::Null);
+    assert_eq!((field.pushes, field.called("publisher.findPullRequest")), (1, 0));
+}
+
+#[test]
+fn ex_art_44_a_nul_byte_in_public_text_is_refused_before_anything_is_applied() {
+    let pushed = json!({"files": null, "pushedHead": APPLIED});
+    for text in [json!({"title": "A \u{0}title", "body": "B"}), json!({"title": "A", "body": "\u{0}"})] {
+        for form in [json!({}), pushed.clone()] {
+            let task = TaskRoot::publishable(with(form, json!({"pr": text})));
+            let mut field = Field::new();
+            let answer = blocked(&task, &mut field, "result-validation");
+            assert_eq!(answer["detail"], "public-text");
+            assert_eq!(field.calls, ["coordinator.entryStopped"]);
+            // EX-ART-45: the payload is not rewritten.
+            let result: Json = serde_json::from_str(&task.text("run-1/result.json")).expect("JSON");
+            assert_eq!(result["pr"], text);
+        }
+    }
+}
+
+#[test]
+fn ex_art_45_no_message_holds_rejected_text() {
+    const MARK: &str = "rejected-text-4711";
+    for change in [
+        json!({"repo": MARK}),
+        json!({"branch": MARK}),
+        json!({"pr": {"title": format!("{MARK}\u{0}"), "body": ""}}),
+        json!({"pr": MARK}),
+        json!({"files": MARK}),
+        json!({"files": null, "pushedHead": MARK}),
+    ] {
+        let task = TaskRoot::publishable(change.clone());
+        let answer = task.publishes(&mut Field::new());
+        let text = match &answer {
+            Ok(answer) => answer.to_string(),
+            Err(error) => format!("{error:?} {error} {}", error.remedy()),
+        };
+        assert!(!text.contains(MARK), "{text}");
+        assert!(!task.text(APPLICATION).contains(MARK), "{change}");
+    }
+}
+
+#[test]
+fn ex_art_46_a_fault_that_stays_blocks_and_keeps_what_was_reached() {
+    for (method, stage) in [("apply", "applying"), ("commit", "applying")] {
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.says.insert(method, json!({"invalid": "path"}));
+        let answer = blocked(&task, &mut field, "result-validation");
+        assert_eq!((&answer["detail"], stage), (&json!("path"), "applying"));
+        assert!(task.checkpoint()["fingerprint"].is_string());
+    }
+    // A remote that has gone elsewhere, once the result was verified.
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.says.insert("push", json!({"invalid": "remote-branch"}));
+    let answer = blocked(&task, &mut field, "result-validation");
+    let checkpoint = task.checkpoint();
+    assert_eq!((&answer["detail"], &answer["appliedHead"]), (&json!("remote-branch"), &json!(APPLIED)));
+    assert_eq!(
+        (&checkpoint["evidence"], &checkpoint["appliedHead"]),
+        (&json!("verification.json"), &json!(APPLIED))
+    );
+    assert_eq!(task.evidence()["commands"].as_array().expect("a list").len(), 2);
+}
+
+#[test]
+fn ex_art_47_what_fails_for_now_stays_unresolved_and_is_retried() {
+    let count = CALLS.len();
+    for nth in 1..=count {
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.fate = Some((nth, Fate::Fails));
+        let call = CALLS[nth - 1];
+        let answer = task.publishes(&mut field);
+        if call == "verification.run" {
+            // EX-VER-06: it is evidence, and the command is never run again.
+            assert_eq!(answer.expect("a block")["reason"], "command-failed");
+            continue;
+        }
+        let error = answer.expect_err("the call fails");
+        assert_eq!(error.code(), Code::ExecutionIo, "{call}: {error}");
+        assert!(!task.exists(APPLICATION) || task.checkpoint()["status"] != "blocked", "{call}");
+        let is_git = call.starts_with("git.");
+        assert_eq!(error.reason(), Some(if is_git { "tree" } else { "io" }), "{call}");
+        let again = task.publishes(&mut field).expect("an answer");
+        // EX-VER-18: only while the commands ran it cannot go on.
+        let is_verifying = (5..=11).contains(&nth);
+        assert_eq!(again["status"], if is_verifying { "blocked" } else { "published" }, "{call}");
+    }
+    let task = TaskRoot::publishable(json!({}));
+    std::fs::remove_file(task.path().join("run-1/result.json")).expect("removed");
+    let error = task.publishes(&mut Field::new()).expect_err("there is no result");
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionResult, Some("missing")));
+    assert!(!task.exists(APPLICATION));
+}
+
+#[test]
+fn ex_art_48_a_checkpoint_that_cannot_be_saved_is_an_error_and_no_block() {
+    use gallivant_core::execution::FaultAnswer;
+    let saves = |task: &mut TaskRoot, field: &mut Field, failing: usize| {
+        let mut seen = 0;
+        task.faults = Points::new("persist:run-1/result-application.json", move || {
+            seen += 1;
+            if seen == failing { FaultAnswer::Fail } else { FaultAnswer::Go }
+        });
+        task.publishes(field)
+    };
+    for failing in 1..=4 {
+        let (mut task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        let error = saves(&mut task, &mut field, failing).expect_err("it is not saved");
+        assert_eq!(error.code(), Code::ExecutionIo);
+        let status = if failing == 1 { Json::Null } else { task.checkpoint()["status"].clone() };
+        assert_eq!(
+            status,
+            [Json::Null, json!("applying"), json!("verifying"), json!("verified")][failing - 1]
+        );
+    }
+    let (mut task, mut field) = (TaskRoot::publishable(json!({"repo": "org/other"})), Field::new());
+    let error = saves(&mut task, &mut field, 1).expect_err("the block is not saved");
+    assert_eq!(error.code(), Code::ExecutionIo);
+    assert!(!task.exists(APPLICATION), "and not claimed");
+}
+
+#[test]
+fn ex_art_49_no_pass_and_no_view_tries_a_blocked_publication_again() {
+    let (task, mut field) = (TaskRoot::publishable(json!({"repo": "org/other"})), Field::new());
+    blocked(&task, &mut field, "result-validation");
+    let checkpoint = task.text(APPLICATION);
+    task.first_pass([]).ok();
+    task.forced_pass([]).ok();
+    task.collect_only("run-1", []).ok();
+    let boundary = task.boundary();
+    boundary.result_view("run-1").expect("a view");
+    boundary.inspect().expect("a projection");
+    assert_eq!(task.text(APPLICATION), checkpoint);
+    assert_eq!(field.calls.len(), 2);
+}
+
+#[test]
+fn ex_art_50_a_block_does_not_change_the_run() {
+    let (task, mut field) = (TaskRoot::publishable(json!({"repo": "org/other"})), Field::new());
+    let (run, operation, job, ledger) =
+        (task.run(1), task.operation(1), task.job(1), task.text("execution.json"));
+    blocked(&task, &mut field, "result-validation");
+    assert_eq!((task.run(1), task.operation(1), task.job(1)), (run, operation, job));
+    assert_eq!(task.text("execution.json"), ledger);
+    let boundary = task.boundary();
+    let outcome = crate::support::task::from_core(&boundary.outcome("run-1").expect("an outcome"));
+    assert_eq!((&outcome["ok"], &outcome["exit"], &outcome["cost"]), (&json!(true), &json!(0), &json!(0.25)));
+}
+
+#[test]
+fn ex_art_52_a_continue_after_a_block_is_a_new_run_and_leaves_the_old_one_alone() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.exits.insert("make test".to_owned(), 2);
+    blocked(&task, &mut field, "command-failed");
+    let (checkpoint, evidence) = (task.text(APPLICATION), task.text(VERIFICATION));
+    let answer = says(json!({"providerJobId": "j-2", "turnId": "t-2", "sessionId": "s-1"}));
+    task.continue_run(dispatch_with(2, json!({"inputHead": APPLIED})), [answer]).ok();
+    let seen = observation_with(2, "succeeded", json!({"observedAt": NOW + 600_000}));
+    let result = with(result_with(2, published_result()), json!({"inputHead": APPLIED}));
+    assert_eq!(task.due_pass([says(seen), says(result)]).ok()["error"], Json::Null);
+    assert_eq!((task.text(APPLICATION), task.text(VERIFICATION)), (checkpoint, evidence));
+    assert!(!task.exists("run-2/result-application.json"));
+}
+
+#[test]
+fn ex_art_53_a_quarantined_failed_or_rejected_run_writes_no_checkpoint() {
+    for change in [json!({"quarantined": true}), json!({"terminalState": "failed"})] {
+        let task = TaskRoot::publishable(json!({}));
+        task.edit(|ledger| {
+            let run = &mut ledger["executions"]["run-1"];
+            *run = with(run.clone(), change.clone());
+        });
+        task.publishes(&mut Field::new()).expect_err("refused");
+        assert!(!task.exists(APPLICATION) && !task.exists("run-1/application.lock"));
+    }
+    // A rejected one has its own, which stays.
+    let task = TaskRoot::new();
+    task.accepted(1);
+    let faulty = TransportError::of(ErrorKind::CollectionValidation, "faulty").with_code("artifact");
+    task.due_pass([says(observation(1, "succeeded")), Answer::Fails(faulty)]).ok();
+    let checkpoint = task.text(APPLICATION);
+    assert_eq!(task.checkpoint()["reason"], "result-collection-validation");
+    not_publishable(&task);
+    assert_eq!(task.text(APPLICATION), checkpoint);
+}
+
+#[test]
+fn ex_art_55_a_pushed_revision_is_published_as_it_stands() {
+    let change = json!({"files": null, "pushedHead": APPLIED});
+    let (task, mut field) = (TaskRoot::publishable(change.clone()), Field::new());
+    // It is not fetched yet: nothing is known of it.
+    let error = task.publishes(&mut field).expect_err("it is not there");
+    assert_eq!((error.code(), error.reason()), (Code::ExecutionIo, Some("tree")));
+    (field.head, field.remote) = (APPLIED.to_owned(), Some(APPLIED.to_owned()));
+    assert_eq!(task.publishes(&mut field).expect("published")["appliedHead"], APPLIED);
+    assert_eq!((field.commits, field.called("git.apply"), field.pushes), (0, 0, 0));
+    // Another head of the task branch, or a revision that the checkout does not allow.
+    let (task, mut field) =
+        (TaskRoot::publishable(change.clone()), Field { head: OTHER.to_owned(), ..Field::new() });
+    blocked(&task, &mut field, "result-validation");
+    let (task, mut field) =
+        (TaskRoot::publishable(change), Field { head: APPLIED.to_owned(), ..Field::new() });
+    field.says.insert("matches", json!({"matches": false}));
+    blocked(&task, &mut field, "result-validation");
+}
+
+#[test]
+fn ex_ver_12_a_tree_that_is_not_clean_or_another_head_blocks_where_it_is_found() {
+    for command in ["make check", "make test"] {
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.dirties = Some(command.to_owned());
+        blocked(&task, &mut field, "dirty");
+        let ran = task.evidence()["commands"].as_array().expect("a list").len();
+        assert_eq!(ran, if command == "make check" { 1 } else { 2 });
+
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.commits_itself = Some(command.to_owned());
+        blocked(&task, &mut field, "revision-changed");
+    }
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.has_sandbox = false;
+    let answer = blocked(&task, &mut field, "verification-sandbox-unavailable");
+    assert_eq!(answer["detail"], "bwrap is not installed");
+    assert!(field.ran.is_empty(), "nothing runs without a sandbox");
+}
+
+#[test]
+fn ex_can_25_quarantined_output_never_enters_publication_also_after_a_restart() {
+    let task = TaskRoot::new();
+    task.accepted(1);
+    task.stop_run([says(json!({"confirmed": false}))]).ok();
+    let result = result_with(1, published_result());
+    task.due_pass([says(observation(1, "succeeded")), says(result)]).ok();
+    assert_eq!(task.run(1)["quarantined"], true, "{}", task.run(1));
+    let mut field = Field::new();
+    let error = task.publishes(&mut field).expect_err("it is stopped");
+    assert_eq!((error.code(), field.calls.len()), (Code::ExecutionFenced, 0));
+    // Also where the fence is gone, and however often it is asked for.
+    task.edit(|ledger| ledger["stopFence"] = Json::Null);
+    not_publishable(&task);
+    not_publishable(&task);
+}
+
+#[test]
+fn ex_art_39_a_stop_that_comes_behind_a_publication_takes_nothing_back() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    let answer = task.publishes(&mut field).expect("published");
+    task.stop_run([]).ok();
+    let (before, count) = (task.text(APPLICATION), field.calls.len());
+    assert_eq!(task.publishes(&mut field).expect("it is given back"), answer);
+    assert_eq!((task.text(APPLICATION), field.calls.len()), (before, count));
+}
+
+#[test]
+fn a_plan_is_judged_by_its_form() {
+    use gallivant_core::publication::Plan;
+    let whole = json!({
+        "repo": "r", "branch": "b", "base": "main", "commands": [], "commandsHash": "h",
+        "author": {"name": "n", "email": "e"}
+    });
+    Plan::from_object(&object(&whole)).expect("it is whole");
+    for change in [
+        json!({"repo": ""}),
+        json!({"branch": null}),
+        json!({"base": "b"}),
+        json!({"commands": [1]}),
+        json!({"author": {"name": "n"}}),
+        json!({"origin": 1}),
+    ] {
+        let error = Plan::from_object(&object(&with(whole.clone(), change))).expect_err("it is not");
+        assert_eq!(error.code(), Code::ExecutionInput);
+    }
+    // With no command nothing is run, and the sandbox is proved all the same.
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    let answer = task.publishes_by(&mut field, &plan_with(json!({"commands": []}))).expect("published");
+    assert_eq!((answer["status"].as_str(), field.ran.len()), (Some("published"), 0));
+    assert_eq!(task.evidence()["commands"], json!([]));
+}
+
+#[test]
+fn a_publication_that_was_aborted_while_it_waited_has_written_nothing() {
+    let task = TaskRoot::publishable(json!({}));
+    let before = task.tree();
+    let (boundary, abort) = (task.boundary(), AbortToken::new());
+    abort.abort();
+    let machine = gallivant_core::publication::reconcile_execution_result(&boundary, "run-1", plan(), abort);
+    let refusal = drive(machine, &task, []).refusal();
+    assert_eq!(refusal, (Code::ExecutionBusy, Some("aborted")));
+    assert!(task.tree() == before);
+}

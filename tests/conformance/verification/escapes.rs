@@ -1,0 +1,235 @@
+//! What a hostile repository may try. Each attempt is a command in the machine's own sandbox, and the sandbox's answers are
+//! counted: every one of them has to be a refusal. No attempt would do harm where it succeeded: what is the machine's own is
+//! opened for writing and not written.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use gallivant_core::json::Value;
+use gallivant_core::verification::running::{CommandHost, End};
+use gallivant_core::verification::sandbox::{Layout, Sandbox};
+use gallivant_core::verification::{Driver, SystemCommands, profile::Profile};
+
+use super::ground::{Ground, blocked, exit_code, git, names, sandbox_works, verified};
+
+/// Attempts, each of which prints `escaped` where it succeeds. `$OUT` is a directory outside with a file `canary`, `$PID` a
+/// process outside.
+const ATTEMPTS: &[(&str, &str)] = &[
+    ("read a file outside", "cat \"$OUT/canary\" && echo escaped"),
+    ("write a file outside", "echo x >\"$OUT/new\" && echo escaped"),
+    ("list a directory outside", "ls \"$OUT\" && echo escaped"),
+    ("read the operator's home", "for d in /root/* /home/*; do [ -e \"$d\" ] && echo escaped; done"),
+    (
+        "read accounts and keys",
+        "grep -q '^root:' /etc/passwd /etc/shadow && echo escaped; ls /etc/ssh /etc/ssl/private && echo escaped",
+    ),
+    ("go up from the checkout", "ls ../../../../../../..$OUT && echo escaped"),
+    (
+        "follow a link that is tracked",
+        "cat link-out/canary && echo escaped; echo x >link-out/new && echo escaped",
+    ),
+    (
+        "follow a link that is made",
+        "ln -s \"$OUT\" ignored-link; cat ignored-link/canary && echo escaped; rm ignored-link",
+    ),
+    ("make a hard link to outside", "ln \"$OUT/canary\" hard && echo escaped; rm -f hard"),
+    ("read Git's directory", "cat .git/HEAD .git/config && echo escaped; ls .git/objects && echo escaped"),
+    ("take the cover off Git's directory", "umount .git && echo escaped; umount -l .git && echo escaped"),
+    (
+        "put something in Git's place",
+        "mv .git away && echo escaped; rmdir .git && echo escaped; mkdir .git/hooks && echo escaped",
+    ),
+    ("see a process outside", "kill -0 $PID && echo escaped; [ -e /proc/$PID/cmdline ] && echo escaped"),
+    ("kill a process outside", "kill -9 $PID && echo escaped"),
+    (
+        "read what the sandbox's first process was given",
+        "tr '\\0' '\\n' </proc/1/environ | grep -q COORDINATOR && echo escaped",
+    ),
+    (
+        "walk through a process into the old tree",
+        "ls /proc/1/root$OUT && echo escaped; ls /proc/*/cwd$OUT && echo escaped",
+    ),
+    ("find the old root", "ls /oldroot /newroot && echo escaped"),
+    ("reach the host's address", "git ls-remote git://127.0.0.1:$PORT/x && echo escaped"),
+    ("resolve a name", "getent hosts example.com && echo escaped"),
+    (
+        "see an interface",
+        "[ \"$(ls /sys/class/net)\" ] && echo escaped; grep -v lo: /proc/net/dev | grep : && echo escaped",
+    ),
+    ("find a socket", "grep -q . /proc/net/unix && tail -n +2 /proc/net/unix | grep -q / && echo escaped"),
+    ("share memory", "ls -A /dev/shm | grep -q . && echo escaped"),
+    ("become root with a namespace", "unshare -Urm sh -c 'umount .git && cat .git/HEAD' && echo escaped"),
+    ("mount in a namespace", "unshare -Urm sh -c 'mount -o remount,rw / && echo x >/new' && echo escaped"),
+    ("have a capability", "grep -q '^CapEff:.*[1-9a-f]' /proc/self/status && echo escaped"),
+    ("gain privileges", "grep -q '^NoNewPrivs:.*0' /proc/self/status && echo escaped"),
+    ("make a device", "mknod dev b 8 0 && echo escaped; rm -f dev"),
+    (
+        "write to the system",
+        "for d in / /usr /usr/bin /etc /lib /gallivant; do mkdir $d/.try && echo escaped && rmdir $d/.try; done",
+    ),
+    (
+        "write to the kernel",
+        "for f in $(find /proc -maxdepth 4 -type f -perm /222 ! -path '/proc/[0-9]*' ! -path '/proc/self/*' ! -path \
+         '/proc/thread-self/*'); do (: >>$f) 2>/dev/null && echo $f && echo escaped; done",
+    ),
+    (
+        "write to a device's directory",
+        "mkdir /dev/.try && echo escaped && rmdir /dev/.try; [ -w /dev ] && echo escaped",
+    ),
+    ("type into a terminal", "(echo x >/dev/tty) && echo escaped"),
+    (
+        "move the view",
+        "mv \"$GIT_DIR\" away && echo escaped; rm -rf away; echo x >\"$GIT_DIR/config\" && echo escaped",
+    ),
+    ("leave a hook", "git config core.hooksPath /x && echo escaped; mkdir -p .git/hooks && echo escaped"),
+];
+
+#[test]
+fn every_attempt_to_get_out_is_refused_and_counted() {
+    let mut ground = Ground::in_directory(Path::new("/var/tmp"));
+    let out = ground.root().join("outside");
+    std::fs::create_dir(&out).expect("made");
+    std::fs::write(out.join("canary"), "canary\n").expect("written");
+    symlink(&out, ground.checkout.join("link-out")).expect("linked");
+    git(&ground.checkout, &["add", "-A"]);
+    git(&ground.checkout, &["commit", "-q", "-m", "a link"]);
+    ground.head = git(&ground.checkout, &["rev-parse", "HEAD"]);
+    ground.environment = vec![("COORDINATOR_TOKEN".to_owned(), "the-token-of-the-coordinator".to_owned())];
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");
+    listener.set_nonblocking(true).expect("set");
+    let port = listener.local_addr().expect("an address").port();
+    let mut victim = std::process::Command::new("sleep").arg("600").spawn().expect("sleep starts");
+    let texts: Vec<String> = ATTEMPTS
+        .iter()
+        .map(|(_, attempt)| {
+            let out = out.display();
+            format!("OUT='{out}' PID={} PORT={port}; {{ {attempt}; }} 2>&1; true", victim.id())
+        })
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let verdict = ground.really(&texts);
+    let is_alive = victim.try_wait().expect("looked").is_none();
+    victim.kill().expect("killed");
+    victim.wait().expect("waited for");
+    let Some(verdict) = verdict else { return };
+    let saved = ground.saved();
+    let commands = saved.get("commands").and_then(Value::as_array).expect("a list");
+    let mut escaped = Vec::new();
+    for ((name, _), command) in ATTEMPTS.iter().zip(commands) {
+        let output = command.get("output").and_then(Value::as_str).expect("a text");
+        if output.lines().any(|line| line == "escaped") {
+            escaped.push(format!("{name}: {output}"));
+        }
+    }
+    println!("attempts {}, run {}, escaped {}", ATTEMPTS.len(), commands.len(), escaped.len());
+    assert!(escaped.is_empty(), "{escaped:#?}");
+    verified(&verdict);
+    assert_eq!(commands.len(), ATTEMPTS.len());
+    assert!(is_alive, "the process outside lives");
+    assert_eq!(names(&out), ["canary"]);
+    assert_eq!(listener.accept().expect_err("nobody came").kind(), std::io::ErrorKind::WouldBlock);
+    assert!(!ground.checkout.join(".git/hooks/new").exists());
+}
+
+/// A sandbox over a ground, for what needs another time limit than two minutes.
+fn in_sandbox(ground: &Ground, text: &str, limit_ms: u64) -> (std::io::Result<End>, usize) {
+    let profile = Profile::create(&ground.scratch, &ground.host).expect("a profile");
+    std::fs::create_dir(profile.path().join("git")).expect("made");
+    let layout = Layout::over(&ground.checkout, profile.path(), None, None, &ground.host).expect("a layout");
+    let sandbox = Sandbox::new(Driver::Bubblewrap, layout, &[]);
+    let commands = SystemCommands::new(&ground.host);
+    let mut seen = 0;
+    let ended = commands.run(
+        &sandbox.invocation(text, &[], limit_ms),
+        &mut |piece| {
+            seen += piece.len();
+            true
+        },
+        &|| false,
+    );
+    profile.remove().expect("removed");
+    (ended, seen)
+}
+
+#[test]
+fn ex_ver_04_a_command_that_prints_for_ever_is_ended_by_its_time() {
+    let ground = Ground::new();
+    if !sandbox_works() {
+        println!("no sandbox works on this machine");
+        return;
+    }
+    let before = ground.host.clock.awake();
+    let (ended, seen) = in_sandbox(&ground, "yes & yes & trap '' TERM INT HUP; yes", 700);
+    assert_eq!(ended.expect("ended"), End::TimedOut);
+    assert!(seen > 262_144, "it was read on, so that it did not stand still: {seen}");
+    assert!(ground.host.clock.awake() - before < Duration::from_secs(5));
+}
+
+#[test]
+fn ex_ver_32_a_bomb_of_forks_is_ended_with_its_command() {
+    let ground = Ground::new();
+    if !sandbox_works() {
+        println!("no sandbox works on this machine");
+        return;
+    }
+    // Two hundred, each away from its parent, and each again.
+    let text = "i=0; while [ $i -lt 200 ]; do (setsid sh -c 'setsid sleep 7654321 & setsid sleep 7654321' >/dev/null 2>&1 &); \
+         i=$((i+1)); done; exit 4";
+    let (ended, _) = in_sandbox(&ground, text, 60_000);
+    assert_eq!(ended.expect("ended"), End::Exited(4));
+    let left = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok).filter(|entry| {
+        std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == b"sleep\x007654321\0")
+    });
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_command_that_fills_the_disk_blocks_and_takes_no_evidence_with_it() {
+    if !sandbox_works() {
+        println!("no sandbox works on this machine");
+        return;
+    }
+    // A small file system for the checkout alone; where none can be mounted, there is nothing to fill.
+    let small = tempfile::tempdir().expect("a directory");
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"])
+        .arg(small.path())
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("no file system can be mounted here");
+        return;
+    }
+    struct Unmount<'a>(&'a Path);
+    impl Drop for Unmount<'_> {
+        fn drop(&mut self) {
+            let _ = std::process::Command::new("umount").arg(self.0).status();
+        }
+    }
+    let _unmount = Unmount(small.path());
+    let mut ground = Ground::new();
+    git(&ground.root(), &["clone", "-q", "checkout", small.path().join("checkout").to_str().expect("text")]);
+    ground.checkout = small.path().join("checkout").canonicalize().expect("resolved");
+    let verdict = ground.really(&["cat /dev/zero >big; exit 1", "true"]).expect("a sandbox");
+    assert_eq!(blocked(&verdict).reason, "command-failed");
+    let saved = ground.saved();
+    let commands = saved.get("commands").and_then(Value::as_array).expect("a list");
+    assert_eq!((commands.len(), exit_code(&commands[0])), (1, Some(1)));
+    assert!(commands[0].get("output").and_then(Value::as_str).expect("a text").contains("No space left"));
+    // With the status ignored it is the dirty tree that blocks.
+    std::fs::remove_file(ground.run.join("verification.json")).expect("removed");
+    std::fs::remove_file(ground.checkout.join("big")).expect("removed");
+    let verdict = ground.really(&["cat /dev/zero >big; true"]).expect("a sandbox");
+    assert_eq!(blocked(&verdict).reason, "dirty");
+}
+
+#[test]
+fn a_profile_that_was_filled_with_traps_goes_all_the_same() {
+    let ground = Ground::new();
+    let text = "cd \"$HOME\"; i=0; while [ $i -lt 1500 ]; do mkdir d && cd d || exit 9; i=$((i+1)); done; \
+         mkdir -p \"$TMPDIR/locked/in\"; chmod 0 \"$TMPDIR/locked/in\" \"$TMPDIR/locked\"; ln -s / \"$TMPDIR/root\"; \
+         mkfifo \"$TMPDIR/pipe\"; chmod 0 \"$XDG_CACHE_HOME\"";
+    let Some(verdict) = ground.really(&[text]) else { return };
+    verified(&verdict);
+    assert!(Path::new("/etc/passwd").exists());
+}

@@ -1,0 +1,8 @@
+//! EX-VER: verification in a sandbox.
+
+mod escapes;
+mod ground;
+mod list;
+mod readiness;
+mod sandbox;
+mod view;

@@ -1,0 +1,301 @@
+//! A checkout, a sandbox, a remote and a coordinator as data, which answer the calls of a publication. What they have done survives
+//! every crash of whoever publishes.
+
+use std::collections::BTreeMap;
+
+use gallivant_core::Error;
+use gallivant_core::execution::contract::ErrorKind;
+use gallivant_core::execution::{AbortToken, Boundary, Call, Port, Reply, Step, TransportError};
+use gallivant_core::json::Value;
+use gallivant_core::publication::{Plan, reconcile_execution_result};
+use serde_json::{Value as Json, json};
+
+use super::pass::{observation, result_with, says};
+use super::task::{HEAD, TaskRoot, from_core, object};
+
+/// What the result becomes when it is committed.
+pub(crate) const APPLIED: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+pub(crate) const OTHER: &str = "cccccccccccccccccccccccccccccccccccccccc";
+pub(crate) const APPLICATION: &str = "run-1/result-application.json";
+pub(crate) const VERIFICATION: &str = "run-1/verification.json";
+const HASH: &str = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
+
+/// How a call ends, where it does not simply end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It has no effect, and fails.
+    Fails,
+    /// It has its effect, and the answer is lost.
+    Lost,
+    /// It has its effect, and the deadline passes.
+    Late,
+    /// Whoever publishes is gone before it has any effect.
+    GoneBefore,
+    /// Whoever publishes is gone behind its effect.
+    GoneAfter,
+}
+
+impl Fate {
+    pub(crate) const ALL: [Fate; 5] =
+        [Fate::Fails, Fate::Lost, Fate::Late, Fate::GoneBefore, Fate::GoneAfter];
+}
+
+/// The world outside of a task's root.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) origin: String,
+    pub(crate) branch: String,
+    pub(crate) base_matches: bool,
+    pub(crate) head: String,
+    /// What the work tree holds beside its head.
+    pub(crate) is_dirty: bool,
+    /// Whether the files of the result stand in the work tree, uncommitted.
+    pub(crate) is_written: bool,
+    pub(crate) commits: u32,
+    /// The remote's task branch.
+    pub(crate) remote: Option<String>,
+    pub(crate) pushes: u32,
+    pub(crate) pull_requests: Vec<Json>,
+    pub(crate) stopped: bool,
+    pub(crate) has_sandbox: bool,
+    pub(crate) sandboxes: i32,
+    /// How often each command ran, and what each exits with.
+    pub(crate) ran: BTreeMap<String, u32>,
+    pub(crate) exits: BTreeMap<String, i64>,
+    /// What each command leaves: a dirty tree, or another head.
+    pub(crate) dirties: Option<String>,
+    pub(crate) commits_itself: Option<String>,
+    /// What a method answers instead.
+    pub(crate) says: BTreeMap<&'static str, Json>,
+    /// Every call, as `port.method`.
+    pub(crate) calls: Vec<String>,
+    /// What becomes of the nth call, from 1.
+    pub(crate) fate: Option<(usize, Fate)>,
+}
+
+impl Field {
+    pub(crate) fn new() -> Self {
+        Field {
+            origin: "https://example.org/org/repo.git".to_owned(),
+            branch: "task/1".to_owned(),
+            base_matches: true,
+            head: HEAD.to_owned(),
+            is_dirty: false,
+            is_written: false,
+            commits: 0,
+            remote: Some(HEAD.to_owned()),
+            pushes: 0,
+            pull_requests: Vec::new(),
+            stopped: false,
+            has_sandbox: true,
+            sandboxes: 0,
+            ran: BTreeMap::new(),
+            exits: BTreeMap::new(),
+            dirties: None,
+            commits_itself: None,
+            says: BTreeMap::new(),
+            calls: Vec::new(),
+            fate: None,
+        }
+    }
+
+    /// How often a method was called, such as `publisher.push`.
+    pub(crate) fn called(&self, method: &str) -> usize {
+        self.calls.iter().filter(|call| *call == method).count()
+    }
+
+    /// The answer to a call, with its effect.
+    fn answer(&mut self, call: &Call) -> Result<Json, TransportError> {
+        let input = from_core(&Value::Object(call.input.clone()));
+        if let Some(said) = self.says.get(call.method) {
+            return Ok(said.clone());
+        }
+        Ok(match (call.port, call.method) {
+            (Port::Coordinator, "entryStopped") => json!({"stopped": self.stopped}),
+            (Port::Git, "state") => json!({
+                "origin": self.origin, "branch": self.branch, "head": self.head,
+                "clean": !self.is_dirty && !self.is_written,
+                "resumable": self.is_written && !self.is_dirty, "baseMatches": self.base_matches
+            }),
+            (Port::Git, "matches") => {
+                let pushed = input["pushedHead"].as_str();
+                json!({"matches": input["head"] == pushed.unwrap_or(APPLIED)})
+            }
+            (Port::Git, "apply") => {
+                assert!(!self.is_dirty && self.head == HEAD, "nothing is applied over anything else");
+                self.is_written = true;
+                json!({})
+            }
+            (Port::Git, "commit") => {
+                assert!(self.is_written, "nothing is committed that was not written");
+                (self.is_written, self.head) = (false, APPLIED.to_owned());
+                self.commits += 1;
+                json!({"head": APPLIED})
+            }
+            (Port::Verification, "begin") if self.has_sandbox => {
+                self.sandboxes += 1;
+                json!({"sandbox": {"driver": "bwrap", "probe": {"at": 1}}})
+            }
+            (Port::Verification, "begin") => json!({"unavailable": "bwrap is not installed"}),
+            (Port::Verification, "end") => {
+                self.sandboxes -= 1;
+                json!({})
+            }
+            (Port::Verification, "run") => {
+                let command = input["command"].as_str().expect("a command").to_owned();
+                self.is_dirty |= self.dirties.as_ref() == Some(&command);
+                if self.commits_itself.as_ref() == Some(&command) {
+                    self.head = OTHER.to_owned();
+                }
+                let exit = self.exits.get(&command).copied().unwrap_or(0);
+                *self.ran.entry(command).or_default() += 1;
+                json!({"exitCode": exit, "startedAt": 1, "endedAt": 2, "output": "said", "truncated": false})
+            }
+            (Port::Publisher, "push") => {
+                let head = input["head"].as_str().expect("a head").to_owned();
+                if self.remote.as_deref() != Some(&head) {
+                    self.pushes += 1;
+                }
+                self.remote = Some(head);
+                json!({})
+            }
+            (Port::Publisher, "findPullRequest") => self.pull_requests.first().cloned().unwrap_or(Json::Null),
+            (Port::Publisher, "createPullRequest") => {
+                let number = self.pull_requests.len() + 1;
+                let made = json!({"number": number, "title": input["title"], "head": input["head"]});
+                self.pull_requests.push(made.clone());
+                made
+            }
+            (port, method) => panic!("{}.{method} is no call of a publication", port.word()),
+        })
+    }
+
+    /// Publishes `run-1`; none where whoever publishes is gone before the end.
+    pub(crate) fn publish(&mut self, boundary: &Boundary, plan: &Plan) -> Option<Result<Json, Error>> {
+        self.publish_watched(boundary, plan, &mut |_, _| {})
+    }
+
+    /// As [`Field::publish`], and does something whenever a call is handed out, before it has any effect.
+    pub(crate) fn publish_watched(
+        &mut self,
+        boundary: &Boundary,
+        plan: &Plan,
+        watch: &mut dyn FnMut(&str, &mut Field),
+    ) -> Option<Result<Json, Error>> {
+        let mut machine = reconcile_execution_result(boundary, "run-1", plan.clone(), AbortToken::new());
+        let mut step = machine.start();
+        loop {
+            let call = match step {
+                Step::Done(result) => return Some(result.map(|value| from_core(&value))),
+                Step::Call(call) => call,
+            };
+            let name = format!("{}.{}", call.port.word(), call.method);
+            watch(&name, self);
+            self.calls.push(name);
+            let fate = self.fate.filter(|(nth, _)| *nth == self.calls.len()).map(|(_, fate)| fate);
+            let io = || Reply::Error(TransportError::of(ErrorKind::Io, "the line is gone"));
+            if fate == Some(Fate::GoneBefore) {
+                return None;
+            }
+            let next = if fate == Some(Fate::Fails) {
+                machine.reply(call.id, io())
+            } else {
+                let answer = self.answer(&call);
+                match fate {
+                    Some(Fate::GoneAfter) => return None,
+                    Some(Fate::Late) => machine.deadline(call.id),
+                    Some(_) => machine.reply(call.id, io()),
+                    None => machine.reply(
+                        call.id,
+                        match answer {
+                            Ok(value) => Reply::Value(value.to_string()),
+                            Err(error) => Reply::Error(error),
+                        },
+                    ),
+                }
+            };
+            step = next.expect("the call is outstanding");
+        }
+    }
+}
+
+/// What the coordinator says of `run-1`, with two commands.
+pub(crate) fn plan() -> Plan {
+    plan_with(json!({}))
+}
+
+pub(crate) fn plan_with(changes: Json) -> Plan {
+    let plan = json!({
+        "repo": "org/repo", "origin": "https://example.org/org/repo.git", "branch": "task/1", "base": "main",
+        "commands": ["make check", "make test"], "commandsHash": HASH,
+        "author": {"name": "A Coordinator", "email": "coordinator@example.org"}
+    });
+    Plan::from_object(&object(&super::task::with(plan, changes))).expect("the plan is well formed")
+}
+
+/// A result with one new file and the text of a pull request.
+pub(crate) fn published_result() -> Json {
+    json!({
+        "repo": "org/repo", "branch": "task/1", "pr": {"title": "A title", "body": "A body"},
+        "files": [{"path": "a.txt", "beforeHash": null, "afterHash": HASH, "text": "a"}]
+    })
+}
+
+impl TaskRoot {
+    /// A task whose `run-1` is collected and may be published, with these members of its result changed.
+    pub(crate) fn publishable(changes: Json) -> Self {
+        let task = TaskRoot::new();
+        task.collected_for_publication(changes);
+        task
+    }
+
+    pub(crate) fn collected_for_publication(&self, changes: Json) {
+        self.accepted(1);
+        let result = result_with(1, super::task::with(published_result(), changes));
+        let report = self.due_pass([says(observation(1, "succeeded")), says(result)]).ok();
+        assert_eq!(report["error"], Json::Null);
+        assert_eq!(self.run(1)["collected"], true);
+    }
+
+    /// Publishes `run-1` to its end.
+    #[track_caller]
+    pub(crate) fn publishes(&self, field: &mut Field) -> Result<Json, Error> {
+        self.publishes_by(field, &plan())
+    }
+
+    #[track_caller]
+    pub(crate) fn publishes_by(&self, field: &mut Field, plan: &Plan) -> Result<Json, Error> {
+        let boundary = self.boundary();
+        field.publish(&boundary, plan).expect("nobody is gone")
+    }
+
+    /// Whether nobody holds a lock of the root. A process that is being started beside this one may hold it for a moment.
+    pub(crate) fn is_free(&self, name: &str) -> bool {
+        let file = std::fs::File::open(self.path().join(name)).expect("the lock file stays");
+        (0..20).any(|_| {
+            let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+            locked.map_err(|_| std::thread::sleep(std::time::Duration::from_millis(5))).is_ok()
+        })
+    }
+
+    /// A lock of the root as somebody else holds it.
+    pub(crate) fn held(&self, name: &str) -> std::fs::File {
+        let file = std::fs::File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(self.path().join(name))
+            .expect("opened");
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("free");
+        file
+    }
+
+    pub(crate) fn checkpoint(&self) -> Json {
+        serde_json::from_str(&self.text(APPLICATION)).expect("the checkpoint is JSON")
+    }
+
+    pub(crate) fn evidence(&self) -> Json {
+        serde_json::from_str(&self.text(VERIFICATION)).expect("the evidence is JSON")
+    }
+}
