@@ -37,7 +37,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "execution",
-        &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],
+        &[
+            "error",
+            "clock",
+            "random",
+            "process",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "journal",
+            "verification",
+        ],
     ),
 ];
 
