@@ -368,6 +368,14 @@ impl NewFile for OsNewFile {
         Ok(())
     }
 
+    #[cfg(target_os = "linux")]
+    fn sync(&mut self) -> io::Result<()> {
+        // Times may be lost; the length is part of what reading the data needs, and is written (fdatasync(2)). The mode is that
+        // of the creation, which the sync of the directory makes durable.
+        Ok(retry_on_intr(|| fs::fdatasync(&self.fd))?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
     fn sync(&mut self) -> io::Result<()> {
         Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
     }

@@ -202,3 +202,57 @@ impl<T: Field> Field for Entries<T> {
         out.push('}');
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::testing::SeededRandom;
+
+    /// As the text was made before there were groups: each record written anew.
+    fn plain(list: &[(String, u64)]) -> String {
+        let members: Vec<String> = list.iter().map(|(name, record)| format!("\"{name}\":{record}")).collect();
+        format!("{{{}}}", members.join(","))
+    }
+
+    fn text(entries: &Entries<u64>) -> String {
+        let mut text = String::new();
+        entries.write(&mut text);
+        text
+    }
+
+    #[test]
+    fn groups_hold_what_a_plain_list_holds() {
+        let random = SeededRandom::new(7);
+        let (mut entries, mut list) = (Entries::<u64>::default(), Vec::<(String, u64)>::new());
+        for round in 0..4_000_u64 {
+            let name = format!("n-{}", random.next_u64() % 150);
+            let at = list.iter().position(|(known, _)| *known == name);
+            let copy = entries.clone();
+            let before = text(&copy);
+            match (at, random.next_u64() % 4) {
+                (Some(at), 0) => {
+                    entries.remove(&name);
+                    list.remove(at);
+                }
+                (Some(at), _) => {
+                    entries.put(&name, round);
+                    list[at].1 = round;
+                }
+                (None, 0) => entries.remove(&name),
+                (None, _) => {
+                    entries.put(&name, round);
+                    list.push((name.clone(), round));
+                }
+            }
+            assert_eq!(text(&entries), plain(&list), "round {round}");
+            assert_eq!(entries.pieces().flatten().count() + 2, text(&entries).len());
+            assert_eq!((entries.len(), entries.is_empty()), (list.len(), list.is_empty()));
+            assert_eq!(entries.get(&name), list.iter().find(|(known, _)| *known == name).map(|(_, at)| at));
+            assert_eq!(text(&copy), before, "a copy changed in round {round}");
+        }
+        let value = Value::parse(&text(&entries)).expect("JSON");
+        let read = Entries::<u64>::read(&value).expect("entries");
+        assert!(read.iter().eq(entries.iter()), "read again, it is the same");
+    }
+}

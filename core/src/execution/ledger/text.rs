@@ -54,3 +54,28 @@ impl PartialEq for Text<'_> {
         in_step || (self.len() == other.len() && self.is(&theirs.concat()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(pieces: &[&str]) -> Text<'static> {
+        let mut text = Text::default();
+        for piece in pieces {
+            text.push_own((*piece).to_owned());
+        }
+        text
+    }
+
+    #[test]
+    fn texts_are_equal_however_they_are_cut() {
+        let whole = cut(&["one two three"]);
+        assert_eq!(whole, cut(&["one ", "", "two", " three"]));
+        assert!(cut(&["one ", "two three"]).is(b"one two three"));
+        for other in ["one two thre", "one two three ", "one two threE", ""] {
+            assert_ne!(whole, cut(&["one two ", &other[other.len().min(8)..]]), "{other}");
+            assert!(!cut(&["one ", "two three"]).is(other.as_bytes()), "{other}");
+        }
+        assert_eq!(cut(&["a", "b"]).join(), "ab");
+    }
+}
