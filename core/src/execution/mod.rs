@@ -83,7 +83,7 @@ pub use limits::{EXECUTION_LIMITS, Limit, Limits};
 pub use machine::{Call, Machine, Port, Reply, Step};
 pub use money::{Nanos, Remaining, Round};
 pub use observation::Observation;
-pub use options::{Capabilities, ExecutionOptions};
+pub use options::{Capabilities, ExecutionOptions, SandboxCheck};
 pub use preparation::{Judgement, NextAction, Standing};
 pub use states::{PROVIDER_STATES, ProviderState, TerminalState};
 #[cfg(feature = "async")]

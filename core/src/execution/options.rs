@@ -1,5 +1,6 @@
 //! What a boundary is made of (EX-BND-04, EX-BND-05).
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,10 +55,23 @@ pub struct ExecutionOptions {
     pub health: Option<Arc<dyn Health>>,
     /// When an intake must have ended, in milliseconds since 1970 (EX-PRE-20).
     pub intake_deadline_at: Option<u64>,
+    /// Whether a remote dispatch needs a verification sandbox that is proved to work here (EX-VER-39).
+    pub sandbox_required: bool,
+    /// Who proves that; without anybody it is not proved.
+    pub sandbox: Option<Arc<dyn SandboxCheck>>,
     /// The chance in the delays of retries; the host's own where there is none.
     pub jitter: Option<Arc<dyn Jitter>>,
     /// The points at which a test fails.
     pub faults: Arc<dyn Faults>,
+}
+
+/// Whether this machine has a sandbox in which verification could run, asked before a remote dispatch.
+pub trait SandboxCheck: Send + Sync + fmt::Debug {
+    /// Checks it anew, and gives the evidence of a success. It runs under the task's lock, and ends early where `is_stopped` says so.
+    ///
+    /// # Errors
+    /// `EXECUTION_VERIFICATION_SANDBOX` with this system's remedy. Whatever else it fails with is no proof either.
+    fn check(&self, is_stopped: &dyn Fn() -> bool) -> Result<Value>;
 }
 
 impl ExecutionOptions {
@@ -98,6 +112,12 @@ impl ExecutionOptions {
                     .ok_or_else(|| wrong("intakeDeadlineAt is no time in milliseconds"))?,
             ),
         };
+        let sandbox_required = match present(options, "sandboxRequired") {
+            None => false,
+            Some(value) => {
+                value.as_bool().ok_or_else(|| wrong("sandboxRequired is neither true nor false"))?
+            }
+        };
         Ok(ExecutionOptions {
             root: root.into(),
             task_id: text(options, "taskId")?,
@@ -110,6 +130,8 @@ impl ExecutionOptions {
             secrets: secrets(options)?,
             health,
             intake_deadline_at,
+            sandbox_required,
+            sandbox: None,
             jitter: None,
             faults,
         })

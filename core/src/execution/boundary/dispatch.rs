@@ -37,7 +37,7 @@ pub(super) async fn dispatch(
     if let Some(known) = task.ledger.operations.get(&input.operation_id) {
         return reuse(&task.ledger, known, &input, &inner);
     }
-    let intent = checked(&task, &input)?;
+    let intent = checked(&task, &input, &abort)?;
     let run_id = intent.run_id.clone();
     let before = task.ledger.clone();
     let session = intent.session_id.clone();
@@ -124,7 +124,7 @@ fn reuse(ledger: &Ledger, known: &Operation, input: &DispatchInput, inner: &Inne
 }
 
 /// Every check between the known operation and the intent, in the order of EX-LED-21.
-fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
+fn checked(task: &Task, input: &DispatchInput, abort: &AbortToken) -> Result<transition::Intent> {
     let inner = &*task.inner;
     let ledger = &task.ledger;
     let run_id = input.run_id(&inner.owner);
@@ -149,6 +149,7 @@ fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
     let session_id = session(task, input)?;
     OutputQueue::open(&inner.options.root, &inner.host)?.check()?;
     let reservation = allowance(task, input)?;
+    check_sandbox(inner, abort)?;
     check_health(task)?;
     Ok(transition::Intent {
         operation_id: input.operation_id.clone(),
@@ -264,6 +265,27 @@ fn allowance(task: &Task, input: &DispatchInput) -> Result<Option<Nanos>> {
         cost::check_budget(allowance.budget_usd, options.budget)?;
     }
     Ok(reservation)
+}
+
+/// Refuses a remote dispatch while it is not proved that what comes of it could be verified here (EX-VER-38, EX-VER-39). After
+/// the checks that cost nothing, and before that of the health, which stays the last before the intent (EX-SCH-16).
+fn check_sandbox(inner: &Inner, abort: &AbortToken) -> Result<()> {
+    if inner.options.is_local() || !inner.options.sandbox_required {
+        return Ok(());
+    }
+    let unproved = |why: &str| Error::new(Code::ExecutionVerificationSandbox, why);
+    let Some(sandbox) = &inner.options.sandbox else {
+        return Err(unproved("nobody checks whether the sandbox is ready")
+            .with_remedy("open the boundary with a check of the sandbox, then resume"));
+    };
+    match sandbox.check(&|| abort.is_aborted()) {
+        Ok(_) if abort.is_aborted() => Err(unproved("the check of the sandbox was aborted")),
+        Ok(_) => Ok(()),
+        Err(refused) if refused.code() == Code::ExecutionVerificationSandbox => Err(refused),
+        Err(failed) => {
+            Err(unproved("the check of the sandbox has failed").with_source(std::io::Error::other(failed)))
+        }
+    }
 }
 
 fn check_health(task: &Task) -> Result<()> {
