@@ -87,9 +87,9 @@ pub unsafe extern "C" fn gallivant_execution_boundary_open(
         call(error, || {
             let root = gallivant_str::new(root, root_length).text("root")?;
             let json = gallivant_str::new(options_json, options_json_length).text("options_json")?;
-            let options = options_of(root, json, ports)?;
             let host = host_or_system(host);
             let out = Out::new(boundary, "boundary")?;
+            let options = options_of(root, json, ports)?;
             let boundary = Boundary::new(options, &host)?;
             out.set(give(gallivant_execution_boundary { boundary, host }));
             Ok(())
@@ -122,10 +122,10 @@ pub unsafe extern "C" fn gallivant_execution_runner(
         call(error, || {
             let root = gallivant_str::new(root, root_length).text("root")?;
             let json = gallivant_str::new(options_json, options_json_length).text("options_json")?;
-            let options = options_of(root, json, ports)?;
             let registry = borrow(registry, "registry")?.registry();
             let host = host_or_system(host);
             let out = Out::new(boundary, "boundary")?;
+            let options = options_of(root, json, ports)?;
             let boundary = execution_runner(options, registry, &host)?;
             out.set(give(gallivant_execution_boundary { boundary, host }));
             Ok(())
