@@ -556,3 +556,19 @@ fn ex_loc_18_a_pass_mends_a_stale_pointer() {
     task.due_pass([seen("alive")]).ok();
     assert_eq!(task.text("latest-run"), "run-1");
 }
+
+#[test]
+fn ex_jrn_50_a_settlement_waits_for_no_queue() {
+    for queue in [
+        json!({"version": 1, "runs": ["run-0"]}).to_string(),
+        json!({"version": 1, "runs": [7]}).to_string(),
+        "no JSON".to_owned(),
+    ] {
+        let task = running();
+        task.plant("run-0/provider.log", "x\n".repeat(1_000));
+        task.plant("local-output-queue.json", &queue);
+        task.forced_pass([gone(0), told(true)]).ok();
+        assert_eq!((&task.run(1)["state"], &task.run(1)["collected"]), (&json!("succeeded"), &json!(true)));
+        assert_eq!(task.text("local-output-queue.json"), queue, "it is as it was");
+    }
+}

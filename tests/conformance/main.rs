@@ -22,6 +22,7 @@ mod execution_contract;
 mod execution_contract_inputs;
 mod execution_cost;
 mod execution_cursor;
+mod execution_deadlines;
 mod execution_driver;
 mod execution_errors;
 mod execution_fences;

@@ -79,6 +79,12 @@ fn hash_of(word: &str, parts: &[&str]) -> String {
     sha256_hex(text.as_bytes())
 }
 
+/// Whether a text is a revision: 40 or 64 lower-case hexadecimal digits (EX-OBS-25).
+#[must_use]
+pub fn is_revision(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// The hash of a value's canonical form (RFC 8785).
 ///
 /// # Errors

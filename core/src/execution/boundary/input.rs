@@ -56,7 +56,7 @@ impl DispatchInput {
             }
         };
         let input_head = text(input, "inputHead")?;
-        if input_head.as_deref().is_some_and(|head| !is_revision(head)) {
+        if input_head.as_deref().is_some_and(|head| !keys::is_revision(head)) {
             return Err(wrong("inputHead is no revision of 40 or 64 lower-case hexadecimal digits"));
         }
         if kind == RunKind::Intake && input_head.is_some() {
@@ -145,11 +145,6 @@ fn response(input: &Object) -> Result<Option<ResponseInput>> {
     let members = [("signature", Value::String(signature.clone())), ("answer", answer.clone())];
     let whole = Value::Object(members.into_iter().collect());
     Ok(Some(ResponseInput { signature, answer, whole }))
-}
-
-/// EX-OBS-25.
-pub(super) fn is_revision(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 pub(super) fn id(input: &Object, key: &'static str) -> Result<Option<String>> {
