@@ -3287,6 +3287,64 @@ int32_t gallivant_execution_machine_is_cancelled(const gallivant_execution_machi
 void gallivant_execution_machine_free(gallivant_execution_machine *machine);
 
 /* --------------------------------------------------------------------------
+ * What providers can do: the registry of capability records, each with what carries its dispatches out.
+ */
+
+// The records of all providers, those that are shipped included; nothing of it is on disk. Records are never removed.
+//
+// Threads: any number at once. Free it with `gallivant_execution_registry_free`, also while boundaries made of it are in use.
+typedef struct gallivant_execution_registry gallivant_execution_registry;
+
+// Makes a registry with the shipped records, none of which has an adapter yet.
+//
+// Errors: none that a released library gives.
+int32_t gallivant_execution_registry_new(gallivant_execution_registry **registry,
+                                         gallivant_error **error);
+
+// Adds a record, which is JSON text. `adapter_json` is `{"methods": [names]}` of a transport, or `{"render", "configure",
+// "minimumVersion"}` of a runner; NULL for a record that cannot be dispatched to. `secrets` are values that are known to be
+// secret, and may be NULL where `secret_count` is 0; none is kept.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for a malformed text and an adapter that does not fit the record;
+// `GALLIVANT_EXECUTION_CAPABILITY` for a name that is registered, with reason `unavailable` for an available record without an
+// adapter, with reason `preparation` for a local preparation that lacks a part, with reason `secret` for a record that holds a
+// secret. The registry is as it was then.
+int32_t gallivant_execution_registry_register(const gallivant_execution_registry *registry,
+                                              const char *record_json,
+                                              size_t record_json_length,
+                                              const char *adapter_json,
+                                              size_t adapter_json_length,
+                                              const gallivant_str *secrets,
+                                              size_t secret_count,
+                                              gallivant_error **error);
+
+// Gives an adapter to a record that has none, such as a shipped one; the rest as `gallivant_execution_registry_register`.
+//
+// Errors: as that; `GALLIVANT_EXECUTION_CAPABILITY` with reason `unavailable` for a name that is not registered, and without one
+// for a record that has its adapter.
+int32_t gallivant_execution_registry_attach(const gallivant_execution_registry *registry,
+                                            const char *provider,
+                                            size_t provider_length,
+                                            const char *adapter_json,
+                                            size_t adapter_json_length,
+                                            const gallivant_str *secrets,
+                                            size_t secret_count,
+                                            gallivant_error **error);
+
+// The record of a provider as it stands now, as JSON text; all records as a JSON array where `provider` is NULL. It is a copy
+// and holds names of secrets, never values.
+//
+// Errors: `GALLIVANT_EXECUTION_CAPABILITY` with reason `unavailable` for a name that is not registered.
+int32_t gallivant_execution_registry_capabilities(const gallivant_execution_registry *registry,
+                                                  const char *provider,
+                                                  size_t provider_length,
+                                                  gallivant_text **records_json,
+                                                  gallivant_error **error);
+
+// Frees the registry. NULL is allowed.
+void gallivant_execution_registry_free(gallivant_execution_registry *registry);
+
+/* --------------------------------------------------------------------------
  * The boundary of one task: the object whose calls are the only ones that write its files.
  */
 
@@ -3338,6 +3396,24 @@ int32_t gallivant_execution_boundary_open(const char *root,
                                           const gallivant_host *host,
                                           gallivant_execution_boundary **boundary,
                                           gallivant_error **error);
+
+// Makes the boundary of a task as its own files have it: for the provider, the account and the transport kind that its ledger
+// records, or else the job record of its current local run, with the record and the adapter of `registry`. What the options,
+// which are those of `gallivant_execution_boundary_open`, say of these counts only for a root in which nothing is saved. Creates
+// no file and calls nobody. `ports` and `host` may be NULL.
+//
+// Errors: as `gallivant_execution_boundary_open`; `GALLIVANT_EXECUTION_CAPABILITY` with reason `unavailable` where the saved
+// provider is not registered or has no adapter; `GALLIVANT_EXECUTION_DEPENDENCY` where its record is of another transport kind;
+// those of a ledger that is damaged or of another package.
+int32_t gallivant_execution_runner(const char *root,
+                                   size_t root_length,
+                                   const char *options_json,
+                                   size_t options_json_length,
+                                   const gallivant_execution_registry *registry,
+                                   const gallivant_execution_ports *ports,
+                                   const gallivant_host *host,
+                                   gallivant_execution_boundary **boundary,
+                                   gallivant_error **error);
 
 // Calls a method by its name, and gives the machine of that call, which has still to be started or driven. `submit`,
 // `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`, `collect`, `cancel`, `requestCancel`, `preparationStop`,

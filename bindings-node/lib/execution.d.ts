@@ -209,6 +209,8 @@ export interface ExecutionOptions {
   health?: HealthStore | HealthRecord | 'external' | null | undefined
   /** When an intake turn must have ended, in milliseconds since 1970. */
   intakeDeadlineAt?: number | null | undefined
+  /** Whether a remote dispatch is refused while it is not proved that this machine has a sandbox for verification. */
+  sandboxRequired?: boolean | null | undefined
   /** The machine to work on. */
   host?: Host | null | undefined
 }

@@ -25,7 +25,9 @@ const { NATIVE, callSync, errorOf, native } = require('./native.js')
 const FROM = Symbol('from')
 
 /** The options of EX-BND-04 that go to the core as JSON. */
-const JSON_OPTIONS = ['taskId', 'provider', 'account', 'budgetUsd', 'limits', 'secrets', 'health', 'intakeDeadlineAt']
+const JSON_OPTIONS = [
+  'taskId', 'provider', 'account', 'budgetUsd', 'limits', 'secrets', 'health', 'intakeDeadlineAt', 'sandboxRequired'
+]
 
 class Execution {
   #native

@@ -57,6 +57,7 @@ const PARTS: &[&str] = &[
     "execution/abort_token.rs",
     "execution/failure.rs",
     "execution/machine.rs",
+    "execution/registry.rs",
     "execution/boundary.rs",
     "execution/transport.rs",
     "execution/drive.rs",

@@ -228,6 +228,74 @@ static void a_forked_child_is_told_that_the_machine_is_its_parents(void)
     gallivant_execution_boundary_free(boundary);
 }
 
+static void ex_bnd_19_a_runner_is_the_one_that_the_files_and_the_registry_name(void)
+{
+    static const char record[] =
+        "{\"provider\":\"p\",\"transport\":\"rest\",\"location\":\"remote\","
+        "\"newDispatch\":{\"available\":true,\"reason\":null},"
+        "\"authentication\":{\"scheme\":\"none\",\"secretNames\":[]},"
+        "\"environments\":{\"required\":false,\"allowed\":null},\"models\":\"refused\","
+        "\"policies\":{\"required\":false,\"allowed\":[]},\"preparation\":null,\"continuation\":\"none\","
+        "\"observability\":\"events\",\"cancel\":false,\"interrupt\":false,"
+        "\"cost\":{\"reports\":true,\"hardCap\":false},\"qualification\":null}";
+    static const char methods[] = "{\"methods\":[\"submit\",\"inspect\",\"collect\",\"cancel\",\"lookup\",\"continue\"]}";
+    /* What the options say of the provider does not count for a root that names one. */
+    static const char options[] =
+        "{\"taskId\":\"task\",\"provider\":\"elsewhere\",\"account\":\"nobody\",\"budgetUsd\":8,\"health\":\"external\","
+        "\"runner\":true,\"capabilities\":{\"provider\":\"elsewhere\",\"transport\":\"local\",\"location\":\"local\","
+        "\"newDispatch\":{\"available\":true,\"reason\":null},"
+        "\"authentication\":{\"scheme\":\"none\",\"secretNames\":[]},"
+        "\"environments\":{\"required\":false,\"allowed\":null},\"models\":\"refused\","
+        "\"policies\":{\"required\":false,\"allowed\":[]},\"preparation\":null,\"continuation\":\"none\","
+        "\"observability\":\"none\",\"cancel\":true,\"interrupt\":false,"
+        "\"cost\":{\"reports\":false,\"hardCap\":false},\"qualification\":null}}";
+    const char *directory = fresh_directory();
+    gallivant_execution_boundary *boundary = boundary_in(directory, 20000, NULL, NULL);
+    gallivant_execution_machine *machine = called(boundary, "submit", submit_input);
+    CHECK(started(machine) > 0);
+    CHECK_OK(gallivant_execution_machine_reply(machine, step.id, TEXT(accepted), &step, &error));
+    gallivant_execution_machine_free(machine);
+    gallivant_execution_boundary_free(boundary);
+
+    gallivant_execution_registry *registry = NULL;
+    gallivant_text *text = NULL;
+    CHECK_OK(gallivant_execution_registry_new(&registry, &error));
+    boundary = NULL;
+    CHECK_FAILS(GALLIVANT_EXECUTION_CAPABILITY, "unavailable",
+                gallivant_execution_runner(TEXT(directory), TEXT(options), registry, NULL, NULL, &boundary, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_CAPABILITY, "unavailable",
+                gallivant_execution_registry_capabilities(registry, TEXT("p"), &text, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_CAPABILITY, "unavailable",
+                gallivant_execution_registry_register(registry, TEXT(record), NULL, 0, NULL, 0, &error));
+    gallivant_str secrets[] = { VIEW("rest") };
+    CHECK_FAILS(GALLIVANT_EXECUTION_CAPABILITY, "secret",
+                gallivant_execution_registry_register(registry, TEXT(record), TEXT(methods), secrets, 1, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_INPUT, NULL,
+                gallivant_execution_registry_register(registry, TEXT(record), TEXT("{\"methods\":7}"), NULL, 0, &error));
+    CHECK_OK(gallivant_execution_registry_register(registry, TEXT(record), TEXT(methods), NULL, 0, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_CAPABILITY, NULL,
+                gallivant_execution_registry_register(registry, TEXT(record), TEXT(methods), NULL, 0, &error));
+    CHECK_FAILS(GALLIVANT_EXECUTION_CAPABILITY, NULL,
+                gallivant_execution_registry_attach(registry, TEXT("p"), TEXT(methods), NULL, 0, &error));
+    CHECK_OK(gallivant_execution_registry_capabilities(registry, TEXT("p"), &text, &error));
+    CHECK(strstr(gallivant_text_view(text).data, "\"transport\":\"rest\"") != NULL);
+    gallivant_text_free(text);
+    CHECK_OK(gallivant_execution_registry_capabilities(registry, NULL, 0, &text, &error));
+    CHECK(gallivant_text_view(text).data[0] == '[');
+    gallivant_text_free(text);
+    CHECK_OK(gallivant_execution_runner(TEXT(directory), TEXT(options), registry, NULL, NULL, &boundary, &error));
+    gallivant_execution_registry_free(registry);
+    gallivant_execution_registry_free(NULL);
+    CHECK_OK(gallivant_execution_boundary_read(boundary, TEXT("inspect"), NULL, 0, &text, &error));
+    CHECK(strstr(gallivant_text_view(text).data, "\"provider\":\"p\",\"account\":\"me\"") != NULL);
+    gallivant_text_free(text);
+    machine = called(boundary, "reconcile", "{\"force\":true}");
+    CHECK(started(machine) > 0);
+    CHECK_VIEW(step.method, "inspect");
+    gallivant_execution_machine_free(machine);
+    gallivant_execution_boundary_free(boundary);
+}
+
 void suite_execution_handles(void)
 {
     RUN(ex_bnd_36_freeing_a_boundary_ends_its_machines_as_a_crash_does);
@@ -237,4 +305,5 @@ void suite_execution_handles(void)
     RUN(ex_sea_02_fixed_jitter_makes_the_delays_known);
     RUN(what_cannot_be_used_is_refused_and_outputs_stay);
     RUN(a_forked_child_is_told_that_the_machine_is_its_parents);
+    RUN(ex_bnd_19_a_runner_is_the_one_that_the_files_and_the_registry_name);
 }

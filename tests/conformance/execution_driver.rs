@@ -250,3 +250,104 @@ fn ex_sea_20_the_code_of_a_scripted_error_is_that_of_the_refusal() {
         assert_eq!(word(refusals.last().expect("it is noted"), "code"), code);
     }
 }
+
+#[test]
+fn ex_sea_17_an_entry_is_its_start_its_session_and_its_marker() {
+    let driver = start();
+    let mut number = 0;
+    let mut says = |entry: &str, ledger: &str| {
+        number += 1;
+        let args = format!(r#"{{"entry":{entry},"ledger":{ledger}}}"#);
+        driver.call(number, "fn:unsubmittedInitialDispatch", &args);
+        driver.hear()
+    };
+    let marker = |operation: &str, status: &str| {
+        format!(r#"{{"version":1,"operationId":"{operation}","status":"{status}"}}"#)
+    };
+    let entry = |start: &str, session: &str, marker: &str| {
+        format!(r#"{{"startOperationId":{start},"sessionId":{session},"initial_dispatch":{marker}}}"#)
+    };
+    let fresh = marker("op-1", "unsubmitted");
+    let is = |heard: &Value| at(heard, "ok").as_bool();
+    assert_eq!(is(&says(&entry("\"op-1\"", "null", &fresh), "null")), Some(true));
+    // Each of the three members counts.
+    assert_eq!(is(&says(&entry("\"op-2\"", "null", &fresh), "null")), Some(false));
+    assert_eq!(is(&says(&entry("\"op-1\"", "\"s\"", &fresh), "null")), Some(false));
+    let dispatching = marker("op-1", "dispatching");
+    assert_eq!(is(&says(&entry("\"op-1\"", "null", &dispatching), "null")), Some(false));
+    assert_eq!(
+        is(&says(&entry("\"op-1\"", "null", "null"), "null")),
+        Some(false),
+        "no marker, and no refusal"
+    );
+    // In another spelling there is no marker.
+    let renamed = format!(r#"{{"startOperationId":"op-1","sessionId":null,"initialDispatch":{fresh}}}"#);
+    assert_eq!(is(&says(&renamed, "null")), Some(false));
+    assert_eq!(is(&says("null", "null")), Some(false));
+}
+
+#[test]
+fn part_of_ex_sea_15_every_pure_function_that_there_is_goes_by_its_name() {
+    let driver = start();
+    let cases = [
+        ("checkCursor", r#"{"cursor":"c"}"#, r#"{"valid":true,"bytes":3}"#),
+        ("gapId", r#"{"cursor":7}"#, r#""gap-7""#),
+        ("backoff", r#"{"failures":1,"jitter":1}"#, "10000"),
+        ("intakeReservation", r#"{"budgetUsd":8,"remaining":8}"#, "0.5"),
+        ("money", r#"{"amount":"0.1","round":"up"}"#, r#"{"nano":"100000000","usd":"0.1"}"#),
+        ("crc32c", r#"{"text":"123456789"}"#, r#""e3069283""#),
+        ("sanitize", r#"{"value":{"a":"xyz"},"secrets":["xyz"]}"#, r#"{"a":"[redacted]"}"#),
+        ("executionLive", r#"{"value":{"state":"cancelled"}}"#, "false"),
+        ("healthAuthorize", r#"{"record":null,"now":1}"#, "false"),
+    ];
+    for (number, (name, args, wanted)) in (1..).zip(cases) {
+        driver.call(number, &format!("fn:{name}"), args);
+        assert_eq!(at(&driver.hear(), "ok").to_json(), wanted, "{name}");
+    }
+    let scope = r#""taskId":"t","provider":"p","account":"a""#;
+    let keys = [
+        ("idempotencyKey", format!(r#"{{{scope},"runId":"r","operationId":"o"}}"#), 67, "gx-"),
+        ("cancellationKey", format!(r#"{{{scope},"runId":"r"}}"#), 67, "gx-"),
+        ("runId", format!(r#"{{{scope},"operationId":"o"}}"#), 34, "r-"),
+        (
+            "replayKey",
+            r#"{"provider":"p","providerJobId":"j","turnId":"t","eventId":"e"}"#.to_owned(),
+            64,
+            "",
+        ),
+    ];
+    for (number, (name, args, length, prefix)) in (21..).zip(keys) {
+        driver.call(number, &format!("fn:{name}"), &args);
+        let heard = driver.hear();
+        let key = word(&heard, "ok");
+        assert!(key.len() == length && key.starts_with(prefix), "{name}: {key}");
+    }
+    // Those of artifacts and publication come with these; no other name is one.
+    driver.call(40, "fn:nothing", "{}");
+    assert_eq!(word(&driver.hear(), "error/code"), Code::ExecutionInput.name());
+}
+
+#[test]
+fn part_of_ex_sea_19_the_arguments_of_methods_are_their_inputs() {
+    let task = Task::new();
+    let driver = opened(&task, "[]");
+    driver.submit(2, "op-1");
+    let (question, _) = driver.asked();
+    driver.answer(question, OWNED);
+    assert_eq!(word(&driver.hear(), "ok/acceptance"), "accepted");
+    // Those that read one run take `runId`, and refuse without it.
+    for (number, method) in (10..).zip(["outcome", "check", "judgePreparation", "preparationStatus"]) {
+        driver.call(number, method, r#"{"runId":"run-op-1"}"#);
+        let heard = driver.hear();
+        let refused = heard.get("error").map(|_| word(&heard, "error/message").to_owned());
+        assert!(refused.as_ref().is_none_or(|message| !message.contains("`runId`")), "{method}: {refused:?}");
+        driver.call(number + 20, method, "{}");
+        let heard = driver.hear();
+        assert_eq!(word(&heard, "error/code"), Code::ExecutionInput.name(), "{method}");
+    }
+    // `recoverResponse` takes the operation and the whole input of the lost `continue`.
+    driver.call(50, "recoverResponse", r#"{"operationId":"op-1"}"#);
+    assert!(word(&driver.hear(), "error/message").contains("input"));
+    driver.call(51, "recoverResponse", r#"{"input":{}}"#);
+    assert!(word(&driver.hear(), "error/message").contains("operationId"));
+}

@@ -6,6 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gallivant_core::Code;
+use gallivant_core::execution::{collection_validation_error, dispatch_not_sent_error};
+
+use crate::support::pass::{observation, says};
+use crate::support::task::{Answer, TaskRoot, acknowledgement, dispatch};
 
 /// The folders of the core whose errors have the codes of this layer. Those of later domains count from their first day.
 const DOMAINS: [&str; 7] =
@@ -335,4 +339,95 @@ fn ex_err_07_remedies_say_something_and_never_the_forbidden() {
         assert!(!remedy.trim().is_empty(), "{place}");
         assert_eq!(forbidden(&remedy), None, "{place}: {remedy}");
     }
+}
+
+/// What the remedy of a code has to say, by the table of EX-ERR-01, in the words of the remedy.
+const SAID: [(Code, &[&str]); 24] = [
+    (Code::ExecutionDependency, &["complete compatible package", "do not rebuild"]),
+    (Code::ExecutionProtocol, &["correct the transport", "reconcile the same job and key"]),
+    (Code::ExecutionResult, &["exact owned result", "owned cache", "retry collection", "do not dispatch"]),
+    (Code::ExecutionPublicationBusy, &["retry after the publication has finished"]),
+    (Code::ExecutionVerificationSandbox, &["repair", "system or runtime", "resume"]),
+    (Code::ExecutionDispatchRefused, &["repair the prerequisite", "resume the same operation"]),
+    (Code::ExecutionAcceptanceUnknown, &["reconcile", "adopt", "settleAbsent", "do not delete the intent"]),
+    (Code::ExecutionUnresolved, &["reconcile the operation", "first"]),
+    (Code::ExecutionActive, &["wait", "stop it"]),
+    (Code::ExecutionConflict, &["identical input", "new operation id"]),
+    (Code::ExecutionFenced, &["releases its fence"]),
+    (Code::ExecutionCapability, &["allows", "field"]),
+    (Code::ExecutionPreparation, &["prepare again with the exact input"]),
+    (Code::ExecutionAllowance, &["limit", "a new budget is the coordinator's decision"]),
+    (Code::ExecutionHealth, &["health record"]),
+    (Code::ExecutionOwnership, &["open the root with its own"]),
+    (Code::ExecutionBusy, &["retry", "holder", "hint"]),
+    (Code::ExecutionQueue, &["restore the matching package or checkpoint"]),
+    (Code::ExecutionJournal, &["restore the matching backup before replay"]),
+    (Code::ExecutionVersion, &["compatible package", "matching backup"]),
+    (Code::ExecutionDeadline, &["retry at the saved time"]),
+    (Code::ExecutionIo, &["retry at the saved time", "last durable state"]),
+    (Code::ExecutionInput, &["argument that the message names"]),
+    (Code::ExecutionUnknownRun, &["id", "names"]),
+];
+
+#[test]
+fn ex_err_01_every_code_has_its_kind_its_page_what_is_kept_and_its_remedy() {
+    let codes: BTreeSet<&str> = codes().map(Code::name).collect();
+    assert_eq!(SAID.iter().map(|(code, _)| code.name()).collect::<BTreeSet<_>>(), codes);
+    let specification = specification();
+    let section = specification.split("- **EX-ERR-01**").nth(1).expect("the clause");
+    let table = section.split("- **EX-ERR-02**").next().expect("the table");
+    for (code, said) in SAID {
+        let name = code.name();
+        let row = table.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).expect(name);
+        let keeps_all = row.split('|').nth(4).is_some_and(|kept| kept.trim().starts_with("Everything"));
+        for phrase in said {
+            assert!(code.remedy().contains(phrase), "{name}: `{phrase}` in `{}`", code.remedy());
+        }
+        let page = code.page();
+        assert!(page.starts_with(&format!("# {name}\n\nKind `{}`.", code.kind().name())), "{name}");
+        for heading in ["What it means", "What is true on disk now", "What to do"] {
+            assert!(part(page, heading).trim().len() > 40, "{name}: {heading}");
+        }
+        let kept = part(page, "What is true on disk now").to_lowercase();
+        let unchanged = ["as it was", "as they were", "nothing"].iter().any(|words| kept.contains(words));
+        assert!(unchanged || !keeps_all, "{name} keeps everything: {kept}");
+        assert!(code.kind() != gallivant_core::Kind::Internal, "{name}");
+    }
+}
+
+#[test]
+fn ex_err_01_the_two_markers_lead_to_their_codes_and_keep_what_the_table_says() {
+    let task = TaskRoot::new();
+    let marker = dispatch_not_sent_error("no-route", "there is no route");
+    task.accepted(1);
+    task.settle(1);
+    let before = task.ledger();
+    let refused = task.submit(dispatch(2), [Answer::Fails(marker)]).error();
+    assert_eq!(
+        (refused.code(), refused.reason()),
+        (Code::ExecutionDispatchRefused, Some("dispatch-refused"))
+    );
+    let after = task.ledger();
+    for kept in ["currentRunId", "allowance", "operations", "executions"] {
+        assert_eq!(after[kept], before[kept], "the prior root and its allowance are restored: {kept}");
+    }
+    assert_eq!(after["dispatchRefusals"][0]["code"], "no-route");
+
+    let task = TaskRoot::new();
+    task.accepted(1);
+    let faulty = collection_validation_error("checksum", "the archive is not what it says");
+    task.due_pass([says(observation(1, "succeeded")), Answer::Fails(faulty)]).ok();
+    let checkpoint: serde_json::Value =
+        serde_json::from_str(&task.text("run-1/result-application.json")).expect("a checkpoint");
+    assert_eq!(
+        (checkpoint["status"].as_str(), checkpoint["reason"].as_str()),
+        (Some("blocked"), Some("result-collection-validation"))
+    );
+    let run = task.run(1);
+    assert_eq!((&run["terminalState"], &run["resultRejected"]), (&"succeeded".into(), &true.into()));
+    // The same session may go on for a correction.
+    assert_eq!(
+        task.continue_run(dispatch(2), [Answer::Says(acknowledgement(2))]).ok()["acceptance"],
+        "accepted"
+    );
 }

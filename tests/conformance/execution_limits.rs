@@ -2,7 +2,14 @@
 
 use gallivant_core::execution::backoff::delay_ms;
 use gallivant_core::execution::health::authorize;
-use gallivant_core::execution::{EXECUTION_LIMITS, HealthRecord, Limits, PROVIDER_STATES, ProviderState};
+use gallivant_core::execution::limits::{
+    NATIVE_PROBE_MS, REMOTE_PROBE_MS, native_probe_ms, probe_ends_at, remote_probe_ms,
+};
+use gallivant_core::execution::transition::dispatch::REFUSALS_KEPT;
+use gallivant_core::execution::{
+    EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, HealthRecord, Limits, PROVIDER_STATES, ProviderState,
+};
+use gallivant_core::journal;
 use gallivant_core::json::Value;
 use gallivant_core::testing::SeededRandom;
 use gallivant_core::{Code, Result};
@@ -194,5 +201,76 @@ fn ex_sch_23_an_exponent_that_overflows_counts_as_the_maximum() {
     for failures in [55, 63, 64, 65, 66, 1_000, u64::from(u32::MAX), u64::from(u32::MAX) + 2, u64::MAX] {
         assert_eq!(delay_ms(failures, 1.0, None, &limits), 300_000, "{failures}");
         assert_eq!(delay_ms(failures, 0.0, None, &limits), 150_000, "{failures}");
+    }
+}
+
+#[test]
+fn ex_sch_05_a_native_probe_ends_after_twenty_seconds_or_a_shorter_deadline() {
+    assert_eq!(native_probe_ms(None), 20_000);
+    for (deadline, most) in [(1, 1), (19_999, 19_999), (20_000, 20_000), (120_000, 20_000)] {
+        let limits = with(&format!(r#"{{"deadlineMs":{deadline}}}"#)).expect("limits");
+        assert_eq!(native_probe_ms(Some(&limits)), most);
+    }
+}
+
+#[test]
+fn ex_sch_06_a_remote_probe_has_one_deadline_for_all_of_its_checks() {
+    assert_eq!(remote_probe_ms(None), 10_000);
+    for deadline in [1, 9_999, 20_000, 120_000] {
+        assert_eq!(remote_probe_ms(Some(deadline)), deadline, "what is configured counts as it is");
+    }
+    // One end for all of its checks, and a caller's signal that fires earlier is kept.
+    assert_eq!(probe_ends_at(1_000, remote_probe_ms(None), None), 11_000);
+    assert_eq!(probe_ends_at(1_000, remote_probe_ms(None), Some(10_999)), 10_999);
+    assert_eq!(probe_ends_at(1_000, remote_probe_ms(None), Some(11_001)), 11_000);
+    assert_eq!(probe_ends_at(u64::MAX, 1, None), u64::MAX);
+}
+
+#[test]
+fn part_of_ex_sch_02_fixed_numbers_are_no_limits() {
+    // Those of artifacts and of verification come with these.
+    let specification = include_str!("../../docs/spec/execution.md");
+    let table = specification.split("**EX-SCH-02** ").nth(1).expect("the clause");
+    let numbers = |of: &str| -> Vec<u64> {
+        let row = table.lines().find(|line| line.starts_with(&format!("| {of} |"))).expect("a row");
+        let cell = row.split('|').nth(2).expect("a value").replace(',', "\u{1}").replace("\u{1} ", " ");
+        let digits = cell.replace('\u{1}', "");
+        let words = digits.split(|c: char| !c.is_ascii_digit() && c != '/');
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    assert_eq!(numbers("Cursor bytes"), [EXECUTION_CURSOR_BYTES as u64]);
+    assert_eq!(numbers("Refusals kept"), [REFUSALS_KEPT as u64]);
+    assert_eq!(numbers("Native version or sign-in probe"), [NATIVE_PROBE_MS]);
+    assert_eq!(numbers("Remote stand-alone probe without configuration"), [REMOTE_PROBE_MS]);
+    assert_eq!(numbers("Journal batch, journal recovery read"), [journal::MAX_BATCH_BYTES as u64]);
+    assert_eq!(
+        numbers("Encoded record or line"),
+        [journal::MAX_RECORD_BYTES as u64],
+        "a record and a line are alike"
+    );
+    assert_eq!(journal::MAX_LINE_BYTES as usize, journal::MAX_RECORD_BYTES as usize);
+    assert_eq!(
+        numbers("Local output page"),
+        [journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES as u64]
+    );
+    let (records, bytes) = (journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES as u64);
+    assert_eq!(numbers("Local output of one pass"), [2 * records, 2 * bytes], "two pages (EX-JRN-35)");
+    assert_eq!(numbers("Private diagnostics life"), [journal::DIAGNOSTICS_LIFE_MS]);
+    assert_eq!(
+        numbers("Read window"),
+        [journal::MAX_ROWS as u64, journal::MAX_DATA_BYTES as u64, 3_208],
+        "the index has eight bytes a row, and one row more"
+    );
+    assert_eq!(8 * (journal::MAX_ROWS as u64 + 1), 3_208);
+    assert_eq!(
+        numbers("Replay heartbeat, pending buffer"),
+        [journal::HEARTBEAT.as_millis() as u64, journal::MAX_PENDING_BYTES as u64]
+    );
+    // None of them can be set.
+    let names: Vec<&str> = EXECUTION_LIMITS.iter().map(|limit| limit.name).collect();
+    for name in ["cursorBytes", "refusalsKept", "nativeProbeMs", "remoteProbeMs", "batchBytes", "heartbeatMs"]
+    {
+        assert!(!names.contains(&name));
+        assert!(with(&format!(r#"{{"{name}":1}}"#)).is_err());
     }
 }

@@ -312,3 +312,38 @@ fn ex_jrn_52_retention_candidates_are_listed_and_left_alone() {
     assert_eq!(listed(), ["run-0", "run-1"]);
     assert!(is_there(&machine, RAW) && is_there(&machine, REDACTIONS));
 }
+
+#[test]
+fn ex_red_20_retained_secrets_stand_in_the_private_redaction_data_alone_until_it_expires() {
+    // In two pages, in a line that is cut by their border, and in one that a crash leaves half taken in.
+    let filler = "x".repeat(70_000);
+    let raw = format!(
+        "a retained-word\n{filler}\n{filler}\n{filler}\n{filler} retained-word\nretained-word again\n"
+    );
+    let machine = with_output(raw);
+    let holders = |machine: &Simulation| -> Vec<String> {
+        let names = machine.files.names(RUN).expect("listed");
+        let holds = |name: &String| {
+            let bytes = machine.files.contents(format!("{RUN}/{name}")).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains("retained-word")
+        };
+        names.into_iter().filter(holds).collect()
+    };
+    // What the provider wrote itself is raw, and goes with the redaction data.
+    let private = ["provider.log", "sensitive-redactions.json"];
+    let mut turns = 0;
+    while let Next::Page(_) = output(&machine).next(LIVE).expect("looked at") {
+        serve(&machine, LIVE).expect("served");
+        turns += 1;
+        let found = holders(&machine);
+        assert!(found.iter().all(|name| private.contains(&name.as_str())), "{found:?}");
+    }
+    drain(&machine, ENDED);
+    assert!(turns >= 2, "{turns}");
+    assert!(said(&machine)[0].ends_with("a [redacted]"), "{:?}", said(&machine)[0]);
+    machine.files.plant_file(RESULT, A_RESULT).expect("planted");
+    expire(&machine);
+    serve(&machine, ENDED).expect("served");
+    assert_eq!(holders(&machine), [""; 0]);
+    assert!(!is_there(&machine, REDACTIONS));
+}

@@ -7,7 +7,7 @@ use gallivant_core::execution::contract::dispatch_not_sent_error;
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
-use crate::support::pass::says;
+use crate::support::pass::{CrashAt, says, serve};
 use crate::support::task::{Answer, Ended, TaskRoot, dispatch_with, drive, io_error, object};
 
 const KILL_AFTER_MS: i64 = 10_000;
@@ -449,6 +449,40 @@ fn ex_can_54_an_interruption_keeps_the_session_and_sets_no_fence() {
     assert_eq!(task.refused(|task| interrupt(task, [])), (Code::ExecutionCapability, Some("interrupt")));
 }
 
+#[test]
+fn ex_bnd_34_an_interruption_is_made_again_after_a_crash_at_any_point() {
+    let host = |method: &str| match method {
+        "observe" => Ok(json!({"tree": "alive"})),
+        "signal" => Ok(json!({"sent": true})),
+        other => panic!("nobody is to call {other}"),
+    };
+    let interrupted = |task: &TaskRoot| {
+        let boundary = task.boundary();
+        let machine = boundary.interrupt(object(&json!({})), AbortToken::new());
+        serve(machine, host)
+    };
+    let mut nth = 1;
+    loop {
+        let mut task = running();
+        task.faults = CrashAt::new(nth);
+        let crashed = interrupted(&task).is_err();
+        task.faults = CrashAt::new(0);
+        task.machine.advance_ms(400_000);
+        let again = interrupted(&task).expect("made again, as the first call of its process");
+        assert_eq!(again, json!({"confirmed": false}), "crashed at {nth}");
+        let (run, ledger) = (task.run(1), task.ledger());
+        assert_eq!((&ledger["stopFence"], &run["quarantined"]), (&Json::Null, &json!(true)), "at {nth}");
+        assert_eq!((&run["sessionId"], &run["cancellation"]["reason"].is_string()), (&json!("s-1"), &true));
+        task.forced_pass([gone(130)]).ok();
+        assert_eq!(task.continue_run(spec(2), [spawned()]).ok()["acceptance"], "accepted", "at {nth}");
+        if !crashed {
+            break;
+        }
+        nth += 1;
+    }
+    assert!(nth > 4, "{nth}");
+}
+
 fn from_before(ended_at: Json) -> TaskRoot {
     let task = TaskRoot::local();
     task.plant("latest-run", "old");
@@ -521,4 +555,20 @@ fn ex_loc_18_a_pass_mends_a_stale_pointer() {
     task.plant("latest-run", "another");
     task.due_pass([seen("alive")]).ok();
     assert_eq!(task.text("latest-run"), "run-1");
+}
+
+#[test]
+fn ex_jrn_50_a_settlement_waits_for_no_queue() {
+    for queue in [
+        json!({"version": 1, "runs": ["run-0"]}).to_string(),
+        json!({"version": 1, "runs": [7]}).to_string(),
+        "no JSON".to_owned(),
+    ] {
+        let task = running();
+        task.plant("run-0/provider.log", "x\n".repeat(1_000));
+        task.plant("local-output-queue.json", &queue);
+        task.forced_pass([gone(0), told(true)]).ok();
+        assert_eq!((&task.run(1)["state"], &task.run(1)["collected"]), (&json!("succeeded"), &json!(true)));
+        assert_eq!(task.text("local-output-queue.json"), queue, "it is as it was");
+    }
 }

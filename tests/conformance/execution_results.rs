@@ -367,3 +367,38 @@ fn a_result_that_is_no_object_is_a_protocol_failure() {
     let report = task.forced_pass([says(observation(1, "succeeded"))]).ok();
     assert_eq!(error_of(&report).1, Some("foreign"), "an observation is no result");
 }
+
+#[test]
+fn ex_obs_25_a_pushed_head_that_is_no_revision_is_refused_at_collection() {
+    let pushed = |head: Json| {
+        let mut told = result(1);
+        told["pushedHead"] = head;
+        told
+    };
+    let (short, long) = ("a".repeat(40), "0".repeat(64));
+    let task = succeeded();
+    let bad = [
+        json!(""),
+        json!("main"),
+        json!(7),
+        json!([short]),
+        json!(short[1..]),
+        json!("a".repeat(41)),
+        json!("A".repeat(40)),
+        json!(format!("{short} ")),
+        json!("g".repeat(64)),
+    ];
+    for head in bad {
+        refused(&task, says(pushed(head)), "shape");
+    }
+    collected(&task, pushed(json!(long)));
+    // A cached one is judged alike.
+    let task = succeeded();
+    let mut cache = pushed(json!("HEAD"));
+    cache["version"] = json!(1);
+    cache["runId"] = json!("run-1");
+    cache["collectedAt"] = json!(NOW);
+    task.plant("run-1/result.json", cache.to_string());
+    collected(&task, pushed(json!(short)));
+    collected(&succeeded(), pushed(Json::Null));
+}

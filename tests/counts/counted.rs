@@ -1,8 +1,13 @@
 //! A process whose system calls are counted: `counted ROW DIRECTORY COUNT` makes so many operations of one kind on a
 //! directory that stands claimed by the token `counted` with the sequence 1, and observed active.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use gallivant_core::execution::NoFaults;
+use gallivant_core::execution::ledger::Owner;
+use gallivant_core::execution::ledger::file::{LedgerFile, Writer as LedgerWriter};
 use gallivant_core::harness_state::{
     Claimant, Heartbeat, Observation, Options, Outcome, ReadBuffer, Reader, State, Writer, claim,
 };
@@ -57,7 +62,24 @@ fn main() -> Result<(), Error> {
                 assert!(claim(directory, &claimant, &options, &host)?.floor_failure.is_none());
             }
         }
+        "persist" => persist(directory, count)?,
         other => panic!("no such row: {other}"),
     }
+    Ok(())
+}
+
+/// So many Persists of a ledger.
+fn persist(directory: &str, count: u32) -> Result<(), Error> {
+    let host = Host::system();
+    let root = host.files.open(Path::new(directory)).expect("it is there");
+    let word = || "word".to_owned();
+    let owner = Owner { task_id: word(), provider: word(), account: word() };
+    let (mut file, mut writer) = (LedgerFile::default(), LedgerWriter::new(&host, Arc::new(NoFaults)));
+    let mut ledger = file.read(&*root, &owner)?;
+    for at in 0..count {
+        ledger.created_at = Some(1_760_000_000_000 + u64::from(at));
+        file.persist(&*root, &ledger, &mut writer)?;
+    }
+    assert_eq!(LedgerFile::default().read(&*root, &owner)?.created_at, ledger.created_at);
     Ok(())
 }

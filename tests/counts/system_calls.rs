@@ -23,6 +23,8 @@ const MOST_COLD: i64 = 38;
 /// Open, stat, read, close.
 const MOST_READING: i64 = 4;
 
+/// A new file, its mode, a write, a sync, closing it, a rename, a sync of the directory, and some air.
+const MOST_PERSISTING: i64 = 10;
 const MORE: u32 = 100;
 const SYNCS: [&str; 5] = ["fsync", "fdatasync", "sync", "syncfs", "sync_file_range"];
 const RENAMES: [&str; 3] = ["rename", "renameat", "renameat2"];
@@ -86,6 +88,22 @@ fn hs_29_a_claim_syncs_two_files_and_twice_their_directory() {
     assert_eq!(count(&calls, &SYNCS), 4 * i64::from(MORE), "{calls:?}");
     assert_eq!(count(&calls, &["create"]), 2 * i64::from(MORE), "{calls:?}");
     assert_eq!(count(&calls, &RENAMES), 2 * i64::from(MORE), "{calls:?}");
+}
+
+#[test]
+fn ex_led_06_a_persist_is_ten_calls_at_most_with_one_sync_of_the_file_and_one_of_the_directory() {
+    if !may_trace() {
+        return;
+    }
+    let calls = hundred("persist");
+    assert_at_most("persist", &calls, MOST_PERSISTING);
+    let file = if cfg!(target_os = "linux") { "fdatasync" } else { "fsync" };
+    assert_eq!(count(&calls, &SYNCS), 2 * i64::from(MORE), "{calls:?}");
+    assert!(count(&calls, &[file]) >= i64::from(MORE), "{calls:?}");
+    assert!(count(&calls, &["fsync"]) >= i64::from(MORE), "of the directory: {calls:?}");
+    assert_eq!(count(&calls, &["create"]), i64::from(MORE), "{calls:?}");
+    assert_eq!(count(&calls, &RENAMES), i64::from(MORE), "{calls:?}");
+    assert_eq!(count(&calls, &["write", "writev"]), i64::from(MORE), "{calls:?}");
 }
 
 /// `most` is for one operation; the heap may grow by a few calls in a hundred of them.

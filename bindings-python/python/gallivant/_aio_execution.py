@@ -175,6 +175,7 @@ class AsyncExecution:
         secrets: Iterable[str] = (),
         health: Document | HealthStore | None = None,
         intake_deadline_at: int | None = None,
+        sandbox_required: bool = False,
         host: TestHost | None = None,
     ) -> AsyncExecution:
         """As `gallivant.execution.make_execution`. Touches no disk."""
@@ -193,6 +194,7 @@ class AsyncExecution:
             secrets=secrets,
             health=health,
             intake_deadline_at=intake_deadline_at,
+            sandbox_required=sandbox_required,
         )
         return cls(boundary, transport=transport, runner=runner, host=host)
 

@@ -257,6 +257,7 @@ def boundary_options(
     secrets: Iterable[str],
     health: object | None,
     intake_deadline_at: int | None,
+    sandbox_required: bool,
 ) -> str:
     """The options of a boundary as JSON text (EX-BND-04)."""
     members = {
@@ -268,6 +269,7 @@ def boundary_options(
         "secrets": list(secrets),
         "health": dict(health) if isinstance(health, Mapping) else health,
         "intakeDeadlineAt": intake_deadline_at,
+        "sandboxRequired": sandbox_required,
         **adapter_options(transport, runner),
     }
     fields = [f"{written(name)}:{written(value)}" for name, value in members.items() if value is not None]

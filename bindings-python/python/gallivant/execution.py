@@ -330,6 +330,7 @@ def make_execution(
     secrets: Iterable[str] = (),
     health: Document | HealthStore | None = None,
     intake_deadline_at: int | None = None,
+    sandbox_required: bool = False,
     host: TestHost | None = None,
 ) -> Execution:
     """Makes the boundary of a task in `root`, a directory that holds all files of the task and is created with the first write.
@@ -340,7 +341,8 @@ def make_execution(
     told by which methods it has. `budget_usd` is the task's budget, which a remote dispatch needs. `limits` are overrides of
     `EXECUTION_LIMITS`. `secrets` are values that appear in no file. `health` vouches for the provider: a `HealthStore`, a health record, or
     `"external"` where the coordinator does; without it every dispatch is refused. `intake_deadline_at` is when an intake must
-    have ended, in ms since 1970.
+    have ended, in ms since 1970. With `sandbox_required` a remote dispatch is refused while it is not proved that this machine
+    has a sandbox for verification.
 
     Raises `ExecutionInputError` that names the option, `ExecutionCapabilityError`, `ExecutionDependencyError`,
     `ExecutionVersionError` for a health record of another package.
@@ -360,6 +362,7 @@ def make_execution(
         secrets=secrets,
         health=health,
         intake_deadline_at=intake_deadline_at,
+        sandbox_required=sandbox_required,
     )
     return Execution(boundary, transport=transport, runner=runner, host=host)
 
@@ -376,6 +379,7 @@ def execution_runner(
     secrets: Iterable[str] = (),
     health: Document | HealthStore | None = None,
     intake_deadline_at: int | None = None,
+    sandbox_required: bool = False,
     host: TestHost | None = None,
 ) -> Execution:
     """The boundary of the task in `root` for the provider, the account and the transport kind that its files record, with the
@@ -401,6 +405,7 @@ def execution_runner(
         secrets=secrets,
         health=health,
         intake_deadline_at=intake_deadline_at,
+        sandbox_required=sandbox_required,
     )
     saved = value_of(str(boundary.call("capabilities", "{}", AbortToken())))["provider"]
     transport, runner = registry.adapter(saved)

@@ -1,10 +1,9 @@
 //! `gallivant.execution.ExecutionRegistry`: capability records with what carries their dispatches out.
 
-use gallivant_core::execution::capability::{Registered, RunnerParts};
-use gallivant_core::execution::contract::Methods;
+use gallivant_core::Result;
+use gallivant_core::execution::capability::Registered;
 use gallivant_core::execution::{self as core, Adapter, Capability};
 use gallivant_core::json::Value;
-use gallivant_core::{Code, Error, Result};
 use pyo3::prelude::*;
 
 use super::object_of;
@@ -76,23 +75,8 @@ fn texts(given: &[Given<String>]) -> Vec<&str> {
     given.iter().map(|Given(text)| text.as_str()).collect()
 }
 
-/// `{"methods": [names]}` of a transport, or `{"render", "configure", "minimumVersion"}` of a runner.
 fn adapter_of(json: &str) -> Result<Adapter> {
-    let adapter = object_of(json, "adapter")?;
-    if let Some(methods) = adapter.get("methods") {
-        let methods = methods
-            .as_array()
-            .ok_or_else(|| Error::new(Code::ExecutionInput, "an argument is no list, argument=`methods`"))?;
-        let words = methods.iter().map(|name| name.as_str().unwrap_or_default());
-        return Ok(Adapter::Transport(Methods::from_words(words)?));
-    }
-    let flag = |name| adapter.get(name).and_then(Value::as_bool).unwrap_or_default();
-    let version = adapter.get("minimumVersion").and_then(Value::as_str).map(str::to_owned);
-    Ok(Adapter::Runner(RunnerParts {
-        render: flag("render"),
-        configure: flag("configure"),
-        minimum_version: version,
-    }))
+    Adapter::from_object(&object_of(json, "adapter")?)
 }
 
 /// Refuses a runtime in which the execution layer cannot work.

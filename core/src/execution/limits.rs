@@ -124,6 +124,13 @@ pub fn remote_probe_ms(configured_deadline_ms: Option<u64>) -> u64 {
     configured_deadline_ms.unwrap_or(REMOTE_PROBE_MS)
 }
 
+/// When a stand-alone probe has to have ended, in milliseconds since 1970: so long after it began, however many checks it makes
+/// until then, and no later than its caller's own signal fires (EX-SCH-06).
+#[must_use]
+pub fn probe_ends_at(began_at_ms: u64, length_ms: u64, callers_end_ms: Option<u64>) -> u64 {
+    began_at_ms.saturating_add(length_ms).min(callers_end_ms.unwrap_or(u64::MAX))
+}
+
 fn refused(message: String) -> Error {
     Error::new(Code::ExecutionInput, message).with_reason("limits")
 }

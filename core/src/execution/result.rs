@@ -2,6 +2,7 @@
 
 use super::contract::Reply;
 use super::contract::reply::SESSION_REMEDY;
+use super::keys;
 use super::ledger::record::{Execution, Operation};
 use super::states::TerminalState;
 use crate::error::{Code, Error, Result};
@@ -23,7 +24,7 @@ pub struct Judged {
 /// Judges a result of a run, fresh or cached. `now` is milliseconds since 1970.
 ///
 /// # Errors
-/// `EXECUTION_RESULT` with the reasons `foreign`, `session`, `incomplete`, `contradiction`, `completion`, `ambiguous`. The
+/// `EXECUTION_RESULT` with the reasons `foreign`, `session`, `incomplete`, `contradiction`, `completion`, `ambiguous`, `shape`. The
 /// run, its observation and its allowance stay as they are (EX-OBS-35).
 pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) -> Result<Judged> {
     let text = |name: &str| reply.given(name).and_then(Value::as_str);
@@ -71,6 +72,9 @@ pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) ->
     let completed_at = completed_at(reply, run, now)?;
     if reply.given("files").is_some() && reply.given("pushedHead").is_some() {
         return Err(refused("ambiguous", "a result has both files and a pushed head"));
+    }
+    if reply.given("pushedHead").is_some_and(|head| !head.as_str().is_some_and(keys::is_revision)) {
+        return Err(refused("shape", "a result has a pushed head that is no revision"));
     }
     Ok(Judged { completed_at, session_id, cost: part("cost"), exit })
 }

@@ -299,6 +299,17 @@ pub trait NewFile: fmt::Debug {
     /// As the system says it; some of the bytes may have been written.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
 
+    /// Writes all the pieces at the end, one after the other, as [`NewFile::write_all`] would the whole of them.
+    ///
+    /// # Errors
+    /// As [`NewFile::write_all`].
+    fn write_pieces(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+        match pieces {
+            [bytes] => self.write_all(bytes),
+            pieces => self.write_all(&pieces.concat()),
+        }
+    }
+
     /// Makes the content durable. The name is durable only after [`Directory::sync`].
     ///
     /// # Errors

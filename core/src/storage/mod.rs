@@ -31,7 +31,7 @@ pub use file_lock::{LockError, LockGuard, acquire, acquire_by_path, is_released}
 pub(crate) use fork::{ForkSafe, counted_generation, generation as fork_generation, quiet};
 pub use look::Look;
 pub use os_directory::OsFileSystem;
-pub use replace::{Durability, Replacement, StagedNames, publish, sweep_abandoned};
+pub use replace::{Durability, Replacement, StagedNames, publish, publish_pieces, sweep_abandoned};
 pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};
 
 /// File systems that other machines change too: NFS, SMB, CIFS, SMB2, 9p, Ceph, AFS, Coda, GFS2, OCFS2 (`f_type` by

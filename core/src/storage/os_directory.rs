@@ -3,7 +3,7 @@
 //! Every descriptor is close-on-exec from the call that opens it. Opening, reading, writing, syncing and locking are
 //! repeated when a signal interrupts them; changes of names are not, because what was interrupted may have been done.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +32,9 @@ const EXT4_MAGIC: fs::FsWord = 0xef53;
 /// it says one. Elsewhere the count is not trusted: many a FUSE file system says two for every directory.
 #[cfg(target_os = "linux")]
 const COUNTING: [fs::FsWord; 3] = [EXT4_MAGIC, 0x5846_5342, 0x0102_1994];
+
+/// As many pieces as Linux and macOS take in one call.
+const MOST_SLICES: usize = 1024;
 
 /// Mode of every file that the library creates.
 const PRIVATE: Mode = Mode::from_raw_mode(0o600);
@@ -380,6 +383,29 @@ impl NewFile for OsNewFile {
         write_all(&self.fd, bytes)
     }
 
+    fn write_pieces(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        let mut rest = &mut slices[..];
+        // Empty ones at the front, so that a call that writes nothing is a failure.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let now = rest.len().min(MOST_SLICES);
+            match retry_on_intr(|| rustix::io::writev(&self.fd, &rest[..now]))? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                written => IoSlice::advance_slices(&mut rest, written),
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn sync(&mut self) -> io::Result<()> {
+        // Times may be lost; the length is part of what reading the data needs, and is written (fdatasync(2)). The mode is that
+        // of the creation, which the sync of the directory makes durable.
+        Ok(retry_on_intr(|| fs::fdatasync(&self.fd))?)
+    }
+
+    #[cfg(not(target_os = "linux"))]
     fn sync(&mut self) -> io::Result<()> {
         Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
     }

@@ -48,6 +48,18 @@ pub struct Replacement<'a> {
 /// else put something in the file's place meanwhile and the names could not be exchanged back, the new content stands
 /// and what was displaced stands under the staged name.
 pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>) -> io::Result<Option<OpenFile>> {
+    publish_pieces(directory, replacement, &[replacement.bytes])
+}
+
+/// As [`publish`], with the new content in pieces, which are not put together; the replacement's own bytes are not looked at.
+///
+/// # Errors
+/// As [`publish`].
+pub fn publish_pieces(
+    directory: &dyn Directory,
+    replacement: &Replacement<'_>,
+    pieces: &[&[u8]],
+) -> io::Result<Option<OpenFile>> {
     let staged = replacement.staged;
     let created = if replacement.keep { directory.create_to_keep(staged) } else { directory.create(staged) };
     let mut file = match created {
@@ -59,7 +71,7 @@ pub fn publish(directory: &dyn Directory, replacement: &Replacement<'_>) -> io::
         created => created?,
     };
     let durable = replacement.durability == Durability::Durable;
-    let filled = file.write_all(replacement.bytes).and_then(|()| if durable { file.sync() } else { Ok(()) });
+    let filled = file.write_pieces(pieces).and_then(|()| if durable { file.sync() } else { Ok(()) });
     let mut new = Some(file).filter(|_| replacement.keep);
     let mut kept = None;
     let Err(failure) = filled.map_err(Failure::Staged).and_then(|()| match replacement.judged {

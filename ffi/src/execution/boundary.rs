@@ -4,13 +4,15 @@ use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::sync::Arc;
 
-use gallivant_core::Host;
 use gallivant_core::execution::{
     AbortToken, Boundary, Called, ExecutionOptions, FaultAnswer, Faults, FixedJitter, Jitter, NoFaults,
+    execution_runner,
 };
+use gallivant_core::{Host, Result};
 
 use super::abort_token::{gallivant_execution_abort_token, token_or_none};
 use super::machine::gallivant_execution_machine;
+use super::registry::gallivant_execution_registry;
 use super::{not_outstanding, object};
 use crate::barrier::{answer, call, outside};
 use crate::buffer::gallivant_text;
@@ -63,8 +65,8 @@ sized!(gallivant_execution_ports);
 /// may be NULL.
 ///
 /// The options are a JSON object: `taskId`, `provider`, `account`, `capabilities`; `transport`, as `{"methods": [names]}`, or
-/// `runner`, as `true`; and if wanted `budgetUsd`, `limits`, `secrets`, `health` (a record, or `"external"`) and
-/// `intakeDeadlineAt`.
+/// `runner`, as `true`; and if wanted `budgetUsd`, `limits`, `secrets`, `health` (a record, or `"external"`),
+/// `intakeDeadlineAt` and `sandboxRequired`.
 ///
 /// Errors: `GALLIVANT_EXECUTION_INPUT` that names the member, with reasons `shape`, `limits` and `secret`;
 /// `GALLIVANT_EXECUTION_CAPABILITY` for an adapter that lacks what the record promises; `GALLIVANT_EXECUTION_VERSION` for the
@@ -85,18 +87,46 @@ pub unsafe extern "C" fn gallivant_execution_boundary_open(
         call(error, || {
             let root = gallivant_str::new(root, root_length).text("root")?;
             let json = gallivant_str::new(options_json, options_json_length).text("options_json")?;
-            let ports = if ports.is_null() { None } else { Some(options::input(ports, "ports")?) };
             let host = host_or_system(host);
             let out = Out::new(boundary, "boundary")?;
-            let faults: Arc<dyn Faults> =
-                match ports.and_then(|ports| Some((ports.at_point?, ports.user_data))) {
-                    Some((at_point, user_data)) => Arc::new(Points { at_point, user_data }),
-                    None => Arc::new(NoFaults),
-                };
-            let mut options = ExecutionOptions::from_object(root, &object(json, "options_json")?, faults)?;
-            let jitter = ports.and_then(|ports| ports.jitter.as_ref().copied());
-            options.jitter = jitter.map(|jitter| Arc::new(FixedJitter(jitter)) as Arc<dyn Jitter>);
+            let options = options_of(root, json, ports)?;
             let boundary = Boundary::new(options, &host)?;
+            out.set(give(gallivant_execution_boundary { boundary, host }));
+            Ok(())
+        })
+    }
+}
+
+/// Makes the boundary of a task as its own files have it: for the provider, the account and the transport kind that its ledger
+/// records, or else the job record of its current local run, with the record and the adapter of `registry`. What the options,
+/// which are those of `gallivant_execution_boundary_open`, say of these counts only for a root in which nothing is saved. Creates
+/// no file and calls nobody. `ports` and `host` may be NULL.
+///
+/// Errors: as `gallivant_execution_boundary_open`; `GALLIVANT_EXECUTION_CAPABILITY` with reason `unavailable` where the saved
+/// provider is not registered or has no adapter; `GALLIVANT_EXECUTION_DEPENDENCY` where its record is of another transport kind;
+/// those of a ledger that is damaged or of another package.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_execution_runner(
+    root: *const c_char,
+    root_length: usize,
+    options_json: *const c_char,
+    options_json_length: usize,
+    registry: *const gallivant_execution_registry,
+    ports: *const gallivant_execution_ports,
+    host: *const gallivant_host,
+    boundary: *mut *mut gallivant_execution_boundary,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            let root = gallivant_str::new(root, root_length).text("root")?;
+            let json = gallivant_str::new(options_json, options_json_length).text("options_json")?;
+            let registry = borrow(registry, "registry")?.registry();
+            let host = host_or_system(host);
+            let out = Out::new(boundary, "boundary")?;
+            let options = options_of(root, json, ports)?;
+            let boundary = execution_runner(options, registry, &host)?;
             out.set(give(gallivant_execution_boundary { boundary, host }));
             Ok(())
         })
@@ -178,6 +208,28 @@ pub unsafe extern "C" fn gallivant_execution_boundary_read(
 pub unsafe extern "C" fn gallivant_execution_boundary_free(boundary: *mut gallivant_execution_boundary) {
     // SAFETY: by the conventions.
     answer(|| unsafe { handle::free(boundary) });
+}
+
+/// The options of a boundary, from their JSON form and the host program's ports.
+///
+/// # Safety
+/// As [`options::input`]; the callback of `ports` outlives the boundary.
+unsafe fn options_of(
+    root: &str,
+    json: &str,
+    ports: *const gallivant_execution_ports,
+) -> Result<ExecutionOptions> {
+    // SAFETY: the same contract.
+    let ports = if ports.is_null() { None } else { Some(unsafe { options::input(ports, "ports") }?) };
+    let faults: Arc<dyn Faults> = match ports.and_then(|ports| Some((ports.at_point?, ports.user_data))) {
+        Some((at_point, user_data)) => Arc::new(Points { at_point, user_data }),
+        None => Arc::new(NoFaults),
+    };
+    let mut options = ExecutionOptions::from_object(root, &object(json, "options_json")?, faults)?;
+    // SAFETY: the conventions for what a struct points to.
+    let jitter = ports.and_then(|ports| unsafe { ports.jitter.as_ref() }.copied());
+    options.jitter = jitter.map(|jitter| Arc::new(FixedJitter(jitter)) as Arc<dyn Jitter>);
+    Ok(options)
 }
 
 /// The points of a test, as a callback.

@@ -1,6 +1,6 @@
 //! The execution layer: paid work is recorded, never doubled, never lost and never mistaken.
 //!
-//! In reading order: `words` (the constants), `failure` (how a transport's method fails), `abort_token`, `boundary`, `machine`
+//! In reading order: `words` (the constants), `failure` (how a transport's method fails), `abort_token`, `registry`, `boundary`, `machine`
 //! (the raw steps), `transport` (a table of callbacks), `drive` (a machine to its end), `functions` (what needs no boundary).
 
 mod abort_token;
@@ -9,6 +9,7 @@ mod drive;
 mod failure;
 mod functions;
 mod machine;
+mod registry;
 mod transport;
 mod words;
 
@@ -18,6 +19,7 @@ pub use drive::*;
 pub use failure::*;
 pub use functions::*;
 pub use machine::*;
+pub use registry::*;
 pub use transport::*;
 pub use words::*;
 

@@ -1,6 +1,7 @@
 //! The execution layer: its invariants at every storage operation of every call, at every fault point, and with every operation
 //! failing.
 
+mod by_name;
 mod points;
 mod scenarios;
 mod world;

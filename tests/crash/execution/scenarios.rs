@@ -129,6 +129,12 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         prepare: |world| unknown(world, |_, _, _| Fed::Deadline),
         ..PLAIN
     },
+    Scenario {
+        name: "a pass that is asked for",
+        prepare: |world| running(world, 1),
+        call: |b| b.reconcile(true, no_abort()),
+        ..PLAIN
+    },
     Scenario { name: "a pass with events", prepare: |world| running(world, 3), ..PLAIN },
     Scenario {
         name: "a page that is repeated",
@@ -211,6 +217,12 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         ..PLAIN
     },
     Scenario { name: "a stop of what has ended", prepare: settled, call: cancel, ..PLAIN },
+    Scenario {
+        name: "a stop of a preparation",
+        prepare: |world| running(world, 1),
+        call: |b| b.preparation_stop(object(&json!({"reason": "enough"})), no_abort()),
+        ..PLAIN
+    },
     Scenario {
         name: "a stop by time",
         prepare: |world| running(world, 1),

@@ -117,11 +117,18 @@ impl Inner {
     /// # Errors
     /// `EXECUTION_VERIFICATION_SANDBOX`.
     fn check_sandbox(&self, abort: &AbortToken) -> Result<Option<Value>> {
-        match &self.options.sandbox {
-            Some(sandbox) if !self.options.is_local() => {
-                sandbox.check(&self.host, &|| abort.is_aborted()).map(Some)
+        let Some(sandbox) = self.options.sandbox.as_ref().filter(|_| !self.options.is_local()) else {
+            return Ok(None);
+        };
+        let unproved = |why: &str| Error::new(Code::ExecutionVerificationSandbox, why);
+        match sandbox.check(&self.host, &|| abort.is_aborted()) {
+            Ok(_) if abort.is_aborted() => Err(unproved("the check of the sandbox was aborted")),
+            Ok(evidence) => Ok(Some(evidence)),
+            Err(refused) if refused.code() == Code::ExecutionVerificationSandbox => Err(refused),
+            Err(failed) => {
+                Err(unproved("the check of the sandbox has failed")
+                    .with_source(std::io::Error::other(failed)))
             }
-            _ => Ok(None),
         }
     }
 

@@ -63,7 +63,7 @@ impl Task {
         let mut files = inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         let ledger = files.ledger.read(&*root, &inner.owner)?;
         ledger.check_owner(&inner.owner)?;
-        ledger.check_cursors()?;
+        files.ledger.check_cursors(&ledger)?;
         files.ledger.make_durable(&*root)?;
         drop(files);
         Ok(Task { inner: Arc::clone(inner), root, saved: ledger.clone(), ledger, _lock: guard })
@@ -71,7 +71,7 @@ impl Task {
 
     /// As [`Task::persist`], where the ledger says anything new.
     pub(super) fn persist_if_changed(&mut self, ledger: Ledger) -> Result<()> {
-        if ledger.encode() == self.ledger.encode() { Ok(()) } else { self.persist(ledger) }
+        if ledger.text() == self.ledger.text() { Ok(()) } else { self.persist(ledger) }
     }
 
     /// Brings the receipts of controls up to the ledger. A failure is not told: the ledger stands, and the next pass comes here

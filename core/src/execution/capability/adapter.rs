@@ -3,6 +3,7 @@
 use super::super::contract::{Method, Methods};
 use super::record::{Capability, Continuation, Location};
 use crate::error::{Code, Error, Result};
+use crate::json::{Object, Value};
 
 /// What comes with a record so that it can be dispatched to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,37 @@ pub struct RunnerParts {
 }
 
 impl Adapter {
+    /// Reads an adapter in its JSON form: `{"methods": [names]}` of a transport, or `{"render", "configure", "minimumVersion"}`
+    /// of a runner, each of which may be missing.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for anything else, and for a method that is none.
+    pub fn from_object(adapter: &Object) -> Result<Self> {
+        let wrong = |member: &str| {
+            let message = format!("an adapter has a malformed member, argument=`{member}`");
+            Error::new(Code::ExecutionInput, message)
+        };
+        if let Some(methods) = adapter.get("methods") {
+            let words = methods.as_array().ok_or_else(|| wrong("methods"))?.iter();
+            return Ok(Adapter::Transport(Methods::from_words(
+                words.map(|name| name.as_str().unwrap_or_default()),
+            )?));
+        }
+        let flag = |name| match adapter.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(given) => given.as_bool().ok_or_else(|| wrong(name)),
+        };
+        let minimum_version = match adapter.get("minimumVersion") {
+            None | Some(Value::Null) => None,
+            Some(given) => Some(given.as_str().ok_or_else(|| wrong("minimumVersion"))?.to_owned()),
+        };
+        Ok(Adapter::Runner(RunnerParts {
+            render: flag("render")?,
+            configure: flag("configure")?,
+            minimum_version,
+        }))
+    }
+
     /// The record with what this adapter brings.
     ///
     /// # Errors

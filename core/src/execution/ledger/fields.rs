@@ -111,6 +111,11 @@ impl<'a> Members<'a> {
         Members { out, separator: '{' }
     }
 
+    /// Goes on after a member that is there.
+    pub(super) fn go_on(out: &'a mut String) -> Self {
+        Members { out, separator: ',' }
+    }
+
     pub(super) fn key(&mut self, key: &str) -> &mut String {
         self.out.push(self.separator);
         self.separator = ',';

@@ -22,11 +22,28 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 /// The ledger as this boundary last read or wrote it.
 #[derive(Debug, Default)]
 pub struct LedgerFile {
-    /// What the file held, and what that says. Compared byte for byte, because no time of a file is fine enough to tell two
-    /// replacements apart.
-    known: Option<(Vec<u8>, Ledger)>,
+    known: Option<Known>,
     /// Whether what is known is durable: who replaced the file may have died before it synced the directory.
     is_durable: bool,
+    /// Whether every cursor in what is known was found valid. What this package saves after that has no other.
+    has_valid_cursors: bool,
+    /// Room to read into. Memory that is new costs more than the reading.
+    spare: Vec<u8>,
+}
+
+/// What the file held, and what that says. Compared byte for byte, because no time of a file is fine enough to tell two
+/// replacements apart.
+#[derive(Debug)]
+struct Known {
+    ledger: Ledger,
+    /// What the file held, where that is another text than the ledger's own: an older package's, or one made by hand.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Known {
+    fn is(&self, bytes: &[u8]) -> bool {
+        self.bytes.as_ref().map_or_else(|| self.ledger.text().is(bytes), |known| known == bytes)
+    }
 }
 
 impl LedgerFile {
@@ -36,24 +53,39 @@ impl LedgerFile {
     /// # Errors
     /// `EXECUTION_VERSION`, `EXECUTION_PROTOCOL` with the reason `ledger`, `EXECUTION_IO`. Whose it is, is not asked.
     pub fn read(&mut self, root: &dyn Directory, owner: &Owner) -> Result<Ledger> {
-        let mut bytes = Vec::new();
-        match root.read_and_close(LEDGER, MAX_BYTES, &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ledger::empty(owner.clone())),
+        match root.read_and_close(LEDGER, MAX_BYTES, &mut self.spare) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.known = None;
+                return Ok(Ledger::empty(owner.clone()));
+            }
             Err(error) => {
                 return Err(Error::new(Code::ExecutionIo, "execution.json cannot be read").with_source(error));
             }
             Ok(file) if file.oversized => return Err(super::broken("it is too long")),
             Ok(_) => {}
         }
-        if let Some((known, ledger)) = &self.known
-            && *known == bytes
-        {
-            return Ok(ledger.clone());
+        if let Some(known) = self.known.as_ref().filter(|known| known.is(&self.spare)) {
+            return Ok(known.ledger.clone());
         }
-        let ledger = Ledger::parse(&bytes)?;
-        self.known = Some((bytes, ledger.clone()));
+        let ledger = Ledger::parse(&self.spare)?;
+        let is_our_text = ledger.text().is(&self.spare);
+        let bytes = (!is_our_text).then(|| std::mem::take(&mut self.spare));
+        self.known = Some(Known { ledger: ledger.clone(), bytes });
         self.is_durable = false;
+        self.has_valid_cursors = false;
         Ok(ledger)
+    }
+
+    /// Refuses what was read last if a cursor in it is invalid. What was found valid is not looked at again.
+    ///
+    /// # Errors
+    /// As [`Ledger::check_cursors`].
+    pub fn check_cursors(&mut self, ledger: &Ledger) -> Result<()> {
+        if self.known.is_none() || !self.has_valid_cursors {
+            ledger.check_cursors()?;
+            self.has_valid_cursors = true;
+        }
+        Ok(())
     }
 
     /// Makes durable what was read, so that nothing is answered from it that a power loss takes back. Syncs the directory where
@@ -76,9 +108,11 @@ impl LedgerFile {
     /// # Errors
     /// `EXECUTION_IO`. It is not known then whether the old or the new one stands there; both are whole.
     pub fn persist(&mut self, root: &dyn Directory, ledger: &Ledger, writer: &mut Writer) -> Result<()> {
-        let text = ledger.encode();
-        writer.persist(root, "", LEDGER, &text)?;
-        self.known = Some((text.into_bytes(), ledger.clone()));
+        writer.persist_pieces(root, "", LEDGER, &ledger.text().pieces())?;
+        if self.known.is_none() {
+            self.has_valid_cursors = false;
+        }
+        self.known = Some(Known { ledger: ledger.clone(), bytes: None });
         self.is_durable = true;
         Ok(())
     }
@@ -110,6 +144,16 @@ impl Writer {
     /// # Errors
     /// `EXECUTION_IO`.
     pub fn persist(&mut self, directory: &dyn Directory, below: &str, name: &str, text: &str) -> Result<()> {
+        self.persist_pieces(directory, below, name, &[text.as_bytes()])
+    }
+
+    fn persist_pieces(
+        &mut self,
+        directory: &dyn Directory,
+        below: &str,
+        name: &str,
+        pieces: &[&[u8]],
+    ) -> Result<()> {
         let failed =
             |error| Error::new(Code::ExecutionIo, format!("{name} cannot be saved")).with_source(error);
         faults::pass(&*self.faults, &format!("persist:{below}{name}")).map_err(failed)?;
@@ -117,12 +161,12 @@ impl Writer {
         let replacement = Replacement {
             name,
             staged: &staged,
-            bytes: text.as_bytes(),
+            bytes: &[],
             durability: Durability::Durable,
             keep: false,
             judged: None,
         };
-        storage::publish(directory, &replacement).map(drop).map_err(failed)
+        storage::publish_pieces(directory, &replacement, pieces).map(drop).map_err(failed)
     }
 
     /// Removes a file of a directory, durably; one that is missing is no error.

@@ -2,6 +2,7 @@
 //!
 //! - [`record`]: what it holds; [`entries`]: the records under their names;
 //! - [`file`](mod@file): how it is read, judged and written;
+//! - `text`: its text, in pieces that are shared;
 //! - [`lock`]: who may write it.
 
 pub mod entries;
@@ -9,6 +10,7 @@ mod fields;
 pub mod file;
 pub mod lock;
 pub mod record;
+mod text;
 
 use crate::error::{Code, Error, Result};
 use crate::execution::cursor::Cursor;
@@ -17,6 +19,7 @@ use crate::json::{Object, Value};
 use entries::Entries;
 use fields::{Members, member, others};
 use record::{Acceptance, Allowance, DispatchRefusal, Execution, Operation, Receipt, StopFence};
+pub(crate) use text::Text;
 
 /// The supported version of the file.
 pub const VERSION: u64 = 1;
@@ -166,26 +169,40 @@ impl Ledger {
     /// The file's text.
     #[must_use]
     pub fn encode(&self) -> String {
-        // Growing by doubling copies a long ledger several times.
-        let records = self.operations.text_bytes() + self.executions.text_bytes();
-        let mut out = String::with_capacity(records + self.preparations.text_bytes() + 8192);
-        let mut members = Members::begin(&mut out);
+        self.text().join()
+    }
+
+    /// The file's text in pieces, which share the records' own.
+    pub(crate) fn text(&self) -> Text<'_> {
+        let mut head = String::new();
+        let mut members = Members::begin(&mut head);
         members.put("version", &VERSION);
         members.put("taskId", &self.owner.task_id);
         members.put("provider", &self.owner.provider);
         members.put("account", &self.owner.account);
         members.put("createdAt", &self.created_at);
         members.put("currentRunId", &self.current_run_id);
-        members.put("operations", &self.operations);
-        members.put("executions", &self.executions);
+        members.key("operations").push('{');
+        let mut between = String::from("}");
+        let mut members = Members::go_on(&mut between);
         members.put("stopFence", &self.stop_fence);
         members.put("allowance", &self.allowance);
-        members.put("preparations", &self.preparations);
+        members.key("preparations").push('{');
+        let mut tail = String::from("}");
+        let mut members = Members::go_on(&mut tail);
         members.put("dispatchRefusals", &self.dispatch_refusals);
         members.put(INTAKE_DEADLINE, &self.intake_deadline_at);
         members.end(&self.unknown);
-        out.push('\n');
-        out
+        tail.push('\n');
+        let mut text = Text::default();
+        text.push_own(head);
+        text.extend(self.operations.pieces());
+        text.extend(["},\"executions\":{".as_bytes()]);
+        text.extend(self.executions.pieces());
+        text.push_own(between);
+        text.extend(self.preparations.pieces());
+        text.push_own(tail);
+        text
     }
 
     /// The current run.
