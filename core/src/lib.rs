@@ -47,7 +47,7 @@
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
-//! [`redaction`], [`journal`], [`execution`] and [`idempotency`].
+//! [`redaction`], [`journal`], [`local_runner`], [`execution`] and [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod clock;
@@ -59,6 +59,7 @@ pub mod host;
 pub mod idempotency;
 pub mod journal;
 pub mod json;
+pub mod local_runner;
 pub mod process;
 pub mod random;
 pub mod redaction;
