@@ -63,8 +63,11 @@ impl RunRecord {
     /// that has begun.
     pub(crate) fn names(&self, identities: &Identities) -> bool {
         let Ok(job) = system::read_file(&self.directory, JOB) else { return false };
-        let named = format!("\"pid\":{},\"identity\":\"{}\"", identities.pid, identities.identity);
-        job.windows(named.len()).any(|window| window == named.as_bytes())
+        let pid = identities.pid;
+        let holds = |text: String| job.windows(text.len()).any(|window| window == text.as_bytes());
+        // A number ends with a comma or a brace.
+        (holds(format!("\"pid\":{pid},")) || holds(format!("\"pid\":{pid}}}")))
+            && holds(format!("\"identity\":\"{}\"", identities.identity))
     }
 
     /// Writes the record, again and again while the disk refuses it.

@@ -17,11 +17,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testing", &["error", "clock", "random", "process", "storage", "host", "json", "execution"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
+    ("local_runner", &["clock", "process", "json", "storage", "host", "harness_state"]),
     ("redaction", &["error", "json"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (
         "execution",
-        &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal"],
+        &[
+            "error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal",
+            "local_runner",
+        ],
     ),
 ];
 
