@@ -76,11 +76,7 @@ impl Harness {
     /// Where the process table cannot be read: nobody could prove later who this is.
     pub(crate) fn identities(&self) -> io::Result<Identities> {
         let own = system::own_pid();
-        Ok(Identities {
-            pid: self.pid,
-            identity: identity(self.pid)?,
-            supervisor: (own, identity(own)?),
-        })
+        Ok(Identities { pid: self.pid, identity: identity(self.pid)?, supervisor: (own, identity(own)?) })
     }
 
     /// The harness starts.
@@ -127,7 +123,8 @@ fn run(plan: &Plan, input: &Descriptor, gate: &Descriptor, ready: &Descriptor) -
     system::default_signals();
     let error = system::execute(&plan.program, &plan.arguments, &environment);
     let program = String::from_utf8_lossy(plan.program.as_bytes()).into_owned();
-    let message = format!("gallivant-supervise: the program cannot be executed, program=`{program}`: {error}\n");
+    let message =
+        format!("gallivant-supervise: the program cannot be executed, program=`{program}`: {error}\n");
     system::write_error(message.as_bytes());
     system::end(CANNOT_EXECUTE)
 }
@@ -157,4 +154,3 @@ fn identity(pid: i32) -> io::Result<String> {
     let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
     Ok(format!("linux:{}:{namespace}:{start}", boot.trim()))
 }
-

@@ -105,8 +105,7 @@ pub(crate) fn next_ended() -> Option<Ended> {
         // SAFETY: a structure of numbers, for which zeroes are values.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         // SAFETY: the structure lives here.
-        let waited =
-            unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WEXITED | libc::WNOWAIT) };
+        let waited = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, libc::WEXITED | libc::WNOWAIT) };
         if waited == 0 {
             // SAFETY: a wait that went well has filled these in.
             let (pid, code, value) = unsafe { (info.si_pid(), info.si_code, info.si_status()) };

@@ -23,7 +23,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "execution",
         &[
-            "error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "journal",
+            "error",
+            "clock",
+            "random",
+            "process",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "journal",
             "local_runner",
         ],
     ),

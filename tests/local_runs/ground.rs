@@ -73,7 +73,9 @@ impl Ground {
 
     #[track_caller]
     pub(crate) fn wait_for_kill(&self, n: u32, timeout: Duration) -> bool {
-        self.runs().wait_for_kill(&format!("run-{n}"), timeout, &AbortToken::new()).expect("it can be looked at")
+        self.runs()
+            .wait_for_kill(&format!("run-{n}"), timeout, &AbortToken::new())
+            .expect("it can be looked at")
     }
 
     pub(crate) fn settle(&self, n: u32) -> Result<Json, Error> {
@@ -196,7 +198,6 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     matches!(SystemProcessTable.fact(pid), ProcessFact::Running { .. })
 }
 
-#[expect(clippy::disallowed_methods, reason = "real processes take real time")]
 pub(crate) fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }

@@ -68,7 +68,8 @@ fn ex_loc_04_the_harness_leads_its_own_session_and_outlives_its_launcher() {
     assert_eq!(fields[1], job["process"]["supervisor"]["pid"].to_string());
     let supervisor = pid(&job["process"]["supervisor"]);
     let stat = std::fs::read_to_string(format!("/proc/{supervisor}/stat")).expect("it runs");
-    let parent = stat.rsplit_once(')').expect("a line").1.split_whitespace().nth(1).expect("a parent").to_owned();
+    let parent =
+        stat.rsplit_once(')').expect("a line").1.split_whitespace().nth(1).expect("a parent").to_owned();
     assert_ne!(parent, std::process::id().to_string());
     std::fs::write(ground.place().join("go"), "").expect("written");
     assert_eq!(ground.settled(1)["ok"], true);
@@ -80,7 +81,8 @@ fn ex_loc_14_the_output_is_private_and_its_redactions_stand_before_the_process_w
     use std::os::unix::fs::PermissionsExt;
     let mut ground = Ground::new();
     ground.options["secrets"] = json!(["hunter2-hunter2"]);
-    let mut input = ground.script(1, "ls run; cat run/sensitive-redactions.json; echo token hunter2-hunter2 >&2");
+    let mut input =
+        ground.script(1, "ls run; cat run/sensitive-redactions.json; echo token hunter2-hunter2 >&2");
     input["spec"]["secrets"] = json!(["second-secret"]);
     std::os::unix::fs::symlink(ground.task().join("run-1"), ground.place().join("run")).expect("a link");
     ground.start_with(input).expect("it starts");
@@ -101,7 +103,8 @@ fn ex_loc_14_the_output_is_private_and_its_redactions_stand_before_the_process_w
 #[test]
 fn ex_loc_15_the_environment_comes_from_the_coordinator_alone_and_is_saved_nowhere() {
     let ground = Ground::new();
-    let mut input = ground.script(1, "env | grep -v '^PWD=\\|^SHLVL=\\|^_=\\|^OLDPWD=' | sort > env; echo ok >> env");
+    let mut input =
+        ground.script(1, "env | grep -v '^PWD=\\|^SHLVL=\\|^_=\\|^OLDPWD=' | sort > env; echo ok >> env");
     input["spec"]["env"]["API_KEY"] = json!("value-that-is-nowhere");
     input["spec"]["env"]["GALLIVANT_SESSION_TOKEN"] = json!("another session's");
     ground.start_with(input).expect("it starts");
@@ -110,7 +113,9 @@ fn ex_loc_15_the_environment_comes_from_the_coordinator_alone_and_is_saved_nowhe
     let names: Vec<_> = env.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     assert_eq!(names, ["API_KEY", "GALLIVANT_RUN_PROCESS", "PATH"]);
     ground.pass();
-    for name in ["execution.json", "run-1/job.json", "run-1/exit.json", "run-1/result.json", "run-1/provider.log"] {
+    for name in
+        ["execution.json", "run-1/job.json", "run-1/exit.json", "run-1/result.json", "run-1/provider.log"]
+    {
         assert!(!ground.text(name).contains("value-that-is-nowhere"), "{name}");
     }
 }
@@ -131,7 +136,8 @@ fn ex_loc_29_the_child_has_its_three_streams_and_no_other_descriptor_or_lock() {
     let target = |fd: &str| std::fs::read_link(format!("/proc/{harness}/fd/{fd}")).expect("it is open");
     let open = || {
         let entries = std::fs::read_dir(format!("/proc/{harness}/fd")).expect("it runs").flatten();
-        let mut open: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut open: Vec<_> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         open.sort();
         open
     };

@@ -35,7 +35,8 @@ fn ex_loc_10_and_08_descendants_are_saved_before_the_first_signal() {
                   sh -c 'trap \"\" TERM; echo $$ > near; while true; do sleep 0.05; done' & \
                   echo $$ > pid; while true; do sleep 0.05; done";
     ground.start(1, script);
-    let (harness, near, far) = (ground.marked_pid("pid"), ground.marked_pid("near"), ground.marked_pid("far"));
+    let (harness, near, far) =
+        (ground.marked_pid("pid"), ground.marked_pid("near"), ground.marked_pid("far"));
     ground.kill(1, 60_000);
     let kill = ground.job(1)["killAfter"].clone();
     assert_eq!(kill["signal"], "KILL");
@@ -94,7 +95,8 @@ fn ex_loc_13_a_tree_that_forks_faster_than_it_is_looked_at_is_brought_down() {
     std::fs::write(ground.place().join("link.sh"), link).expect("written");
     ground.start(1, "trap '' TERM; echo $$ > pid; sh link.sh & while true; do sleep 0.05; done");
     let harness = ground.marked_pid("pid");
-    let count = || std::fs::read_to_string(ground.place().join("count")).map_or(0, |text| text.lines().count());
+    let count =
+        || std::fs::read_to_string(ground.place().join("count")).map_or(0, |text| text.lines().count());
     eventually("a chain", || count() > 20);
     ground.kill(1, 0);
     ground.pass();
@@ -136,7 +138,8 @@ fn two_coordinators_that_stop_one_run_send_what_one_would() {
         }
     });
     ground.mark("terms");
-    let waits = || ground.runs().wait_for_kill("run-1", PATIENCE, &gallivant_core::execution::AbortToken::new());
+    let waits =
+        || ground.runs().wait_for_kill("run-1", PATIENCE, &gallivant_core::execution::AbortToken::new());
     std::thread::scope(|scope| {
         let both = [scope.spawn(waits), scope.spawn(waits)];
         for one in both {
@@ -153,7 +156,10 @@ fn two_coordinators_that_stop_one_run_send_what_one_would() {
 #[test]
 fn a_stopped_process_takes_the_first_signal_up() {
     let ground = Ground::new();
-    ground.start(1, "trap 'echo term > term; exit 0' TERM; echo $$ > pid; kill -STOP $$; while true; do sleep 0.02; done");
+    ground.start(
+        1,
+        "trap 'echo term > term; exit 0' TERM; echo $$ > pid; kill -STOP $$; while true; do sleep 0.02; done",
+    );
     let harness = ground.marked_pid("pid");
     let is_stopped = || {
         use gallivant_core::process::{Activity, ProcessTable};
@@ -180,7 +186,8 @@ fn c_063_a_timed_out_run_stays_taken_until_its_whole_tree_is_gone() {
     let (wrapper, worker) = (ground.marked_pid("pid"), ground.marked_pid("worker"));
     let stop = || {
         let runs = ground.runs();
-        let machine = runs.boundary().timeout_stop(object(&json!({"killAfterMs": 60_000})), AbortToken::new());
+        let machine =
+            runs.boundary().timeout_stop(object(&json!({"killAfterMs": 60_000})), AbortToken::new());
         gallivant_core::execution::local_runs::drive(machine).expect("a stop")
     };
     stop();

@@ -33,7 +33,10 @@ impl LocalRuns {
     /// `EXECUTION_INPUT` for options without the built-in process host, and those of [`Boundary::new`].
     pub fn open(options: ExecutionOptions, host: &Host) -> Result<Self> {
         if options.process_host.is_none() {
-            return Err(Error::new(Code::ExecutionInput, "runner is no object with the options of the built-in host"));
+            return Err(Error::new(
+                Code::ExecutionInput,
+                "runner is no object with the options of the built-in host",
+            ));
         }
         Ok(LocalRuns { boundary: Boundary::new(options, host)? })
     }

@@ -56,10 +56,16 @@ pub(super) struct Run<'a> {
 ///
 /// # Errors
 /// Why not. It is then certain that the harness has not started and never will.
-pub(super) fn fork(supervisor: &Path, launch: &Launch, run: &Run<'_>, output: File) -> Result<Forked, Refusal> {
+pub(super) fn fork(
+    supervisor: &Path,
+    launch: &Launch,
+    run: &Run<'_>,
+    output: File,
+) -> Result<Forked, Refusal> {
     let failed = |what: &str, error: &io::Error| ("supervisor".to_owned(), format!("{what}: {error}"));
     // Both ends are close-on-exec; the supervisor's becomes its standard input.
-    let (mut ours, theirs) = UnixStream::pair().map_err(|error| failed("no socket for the supervisor", &error))?;
+    let (mut ours, theirs) =
+        UnixStream::pair().map_err(|error| failed("no socket for the supervisor", &error))?;
     let errors = output.try_clone().map_err(|error| failed("the output cannot be handed over", &error))?;
     let mut command = Command::new(supervisor);
     command.arg(run.directory).env_clear();
@@ -77,8 +83,8 @@ pub(super) fn fork(supervisor: &Path, launch: &Launch, run: &Run<'_>, output: Fi
         let error = io::Error::from_raw_os_error(error.parse().unwrap_or(0));
         return Err((stage.to_owned(), format!("the harness cannot be started, stage=`{stage}`: {error}")));
     }
-    let (harness, supervisor) =
-        told(&said).ok_or_else(|| ("supervisor".to_owned(), "the supervisor has not said who was started".to_owned()))?;
+    let (harness, supervisor) = told(&said)
+        .ok_or_else(|| ("supervisor".to_owned(), "the supervisor has not said who was started".to_owned()))?;
     Ok(Forked { harness, supervisor, gate: Gate(ours) })
 }
 

@@ -112,15 +112,16 @@ impl Found {
             let begun = run.leader.start()?;
             let later = entries.iter().filter(|entry| entry.start >= begun && entry.pid != table.own_pid());
             roots.extend(
-                later.filter(|entry| table.was_started_with(entry.pid, &mark) == Some(true)).map(|entry| entry.pid),
+                later
+                    .filter(|entry| table.was_started_with(entry.pid, &mark) == Some(true))
+                    .map(|entry| entry.pid),
             );
         }
         let ours = descendants(entries, roots);
         if !holds_group && !has_supervisor {
             // Another process under the harness's pid proves that the group had been empty before it began.
-            let is_reused = entries
-                .iter()
-                .any(|entry| entry.pid == run.group && Some(entry.start) != run.leader.start());
+            let is_reused =
+                entries.iter().any(|entry| entry.pid == run.group && Some(entry.start) != run.leader.start());
             is_doubtful |=
                 !is_reused && entries.iter().filter(in_group).any(|entry| !ours.contains(&entry.pid));
         }

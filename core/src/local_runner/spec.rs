@@ -87,7 +87,12 @@ impl StartSpec {
     ///
     /// # Errors
     /// Code and message of why it cannot be started.
-    pub fn launch(&self, profiles: &Profiles, turn: &Turn<'_>, host: &Host) -> Result<Launch, (String, String)> {
+    pub fn launch(
+        &self,
+        profiles: &Profiles,
+        turn: &Turn<'_>,
+        host: &Host,
+    ) -> Result<Launch, (String, String)> {
         let refused = |code: &str, message: String| (code.to_owned(), message);
         let profile = match &self.harness {
             None => None,
@@ -112,7 +117,10 @@ impl StartSpec {
             return Err(refused("spec", "an argument holds a zero byte".to_owned()));
         }
         let path = find(&program, &self.cwd, &self.env).ok_or_else(|| {
-            refused("program", format!("the program is not there, or cannot be executed, program=`{program}`"))
+            refused(
+                "program",
+                format!("the program is not there, or cannot be executed, program=`{program}`"),
+            )
         })?;
         Ok(Launch {
             program: path,
@@ -150,7 +158,10 @@ fn texts(spec: &Object, key: &str) -> Result<Option<Vec<String>>, String> {
         Some(list) => {
             let list = list.as_array().ok_or_else(|| format!("{key} is no list"))?;
             let texts = list.iter().map(|text| text.as_str().map(str::to_owned));
-            texts.collect::<Option<Vec<_>>>().map(Some).ok_or_else(|| format!("{key} holds something that is no text"))
+            texts
+                .collect::<Option<Vec<_>>>()
+                .map(Some)
+                .ok_or_else(|| format!("{key} holds something that is no text"))
         }
     }
 }
@@ -182,7 +193,10 @@ fn find(program: &str, cwd: &Path, env: &[(String, String)]) -> Option<PathBuf> 
         return Some(cwd.join(program)).filter(is_program);
     }
     let (_, path) = env.iter().find(|(name, _)| name == "PATH")?;
-    path.split(':').filter(|place| !place.is_empty()).map(|place| cwd.join(place).join(program)).find(is_program)
+    path.split(':')
+        .filter(|place| !place.is_empty())
+        .map(|place| cwd.join(place).join(program))
+        .find(is_program)
 }
 
 /// A session id of a form that every harness takes: a random UUID.

@@ -65,6 +65,10 @@ mod tests {
         let entries = [entry(1, 0), entry(5, 1), entry(6, 5), entry(7, 6), entry(8, 1), entry(9, 9)];
         assert_eq!(descendants(&entries, [5]), BTreeSet::from([5, 6, 7]));
         assert_eq!(descendants(&entries, [6, 8]), BTreeSet::from([6, 7, 8]));
-        assert_eq!(descendants(&entries, [9]), BTreeSet::from([9]), "a table that was read while pids were reused");
+        assert_eq!(
+            descendants(&entries, [9]),
+            BTreeSet::from([9]),
+            "a table that was read while pids were reused"
+        );
     }
 }

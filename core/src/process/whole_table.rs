@@ -22,7 +22,9 @@ pub(super) fn read() -> io::Result<Vec<TableEntry>> {
     let mut path = String::with_capacity(24);
     for name in rustix::fs::Dir::read_from(&proc)? {
         let name = name?;
-        let Some(pid) = name.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Some(pid) = name.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
         path.clear();
         path.push_str(name.file_name().to_str().unwrap_or_default());
         path.push_str("/stat");
@@ -43,10 +45,12 @@ pub(super) fn read() -> io::Result<Vec<TableEntry>> {
 /// Whether a process was started with this variable, `NAME=value`; none where that cannot be read.
 pub(super) fn was_started_with(pid: u32, variable: &str) -> Option<bool> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = retry_on_intr(|| rustix::fs::open(format!("/proc/{pid}/environ"), flags, Mode::empty())).ok()?;
+    let file =
+        retry_on_intr(|| rustix::fs::open(format!("/proc/{pid}/environ"), flags, Mode::empty())).ok()?;
     let mut bytes = Vec::with_capacity(8192);
     loop {
-        let read = retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes))).ok()?;
+        let read =
+            retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes))).ok()?;
         if read == 0 || bytes.len() > MAX_ENVIRONMENT {
             break;
         }
@@ -98,7 +102,8 @@ mod tests {
 
     #[test]
     fn the_table_holds_this_process_with_its_children() {
-        let mut child = std::process::Command::new("sleep").arg("30").env("MARK", "x1").spawn().expect("it starts");
+        let mut child =
+            std::process::Command::new("sleep").arg("30").env("MARK", "x1").spawn().expect("it starts");
         let entries = read().expect("it can be read");
         let entry = entries.iter().find(|entry| entry.pid == child.id()).expect("it runs");
         assert_eq!(entry.parent, rustix::process::getpid().as_raw_nonzero().get().unsigned_abs());

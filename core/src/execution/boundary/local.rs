@@ -48,11 +48,7 @@ pub(super) enum Started {
 ///
 /// # Errors
 /// What could not be saved.
-pub(super) async fn start(
-    task: &mut Task,
-    line: &Line,
-    start: &Start<'_>,
-) -> Result<Started> {
+pub(super) async fn start(task: &mut Task, line: &Line, start: &Start<'_>) -> Result<Started> {
     let Start { operation_id, run_id, spec, .. } = *start;
     let (end, gate) = match task.inner.options.process_host.clone() {
         Some(host) => process_host::spawn(task, &host, start),

@@ -190,14 +190,7 @@ impl Task {
 
 impl Pass {
     pub(super) fn over(task: Task, line: Line) -> Self {
-        Pass {
-            task,
-            line,
-            called: Vec::new(),
-            retry_after_ms: None,
-            kill_after_ms: None,
-            stop_failure: None,
-        }
+        Pass { task, line, called: Vec::new(), retry_after_ms: None, kill_after_ms: None, stop_failure: None }
     }
 
     pub(super) fn line(&self) -> &Line {

@@ -129,7 +129,8 @@ fn told(told: Told) -> Object {
 /// `sensitive-redactions.json`, durable before the process can write anything (EX-LOC-14, EX-JRN-46).
 fn make_private_files(task: &Task, start: &Start<'_>) -> Result<()> {
     let inner = &task.inner;
-    let unmade = |error| Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error);
+    let unmade =
+        |error| Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error);
     let run = task.root.open_directory(start.run_id).map_err(unmade)?;
     let given = start.spec.get("secrets").and_then(Value::as_array).into_iter().flatten();
     let own = given.filter_map(Value::as_str).filter(|secret| !secret.is_empty());

@@ -167,7 +167,11 @@ impl Profiles {
             let value = Value::parse(SHIPPED).ok();
             let object = value.as_ref().and_then(Value::as_object);
             let profiles = object.into_iter().flat_map(Object::iter);
-            Profiles(profiles.filter_map(|(name, value)| Some((name.to_owned(), Profile::of(name, value).ok()?))).collect())
+            Profiles(
+                profiles
+                    .filter_map(|(name, value)| Some((name.to_owned(), Profile::of(name, value).ok()?)))
+                    .collect(),
+            )
         };
         SHIPPED_ONCE.get_or_init(read).clone()
     }

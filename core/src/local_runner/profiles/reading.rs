@@ -225,7 +225,8 @@ mod tests {
     #[test]
     fn codex_ends_a_turn_by_name() {
         let begin = "{\"type\":\"thread.started\",\"thread_id\":\"t-1\"}\n{\"type\":\"turn.started\"}\n";
-        let (told, is_well) = read(Output::CodexJson, &format!("{begin}{{\"type\":\"turn.completed\",\"usage\":{{}}}}"));
+        let (told, is_well) =
+            read(Output::CodexJson, &format!("{begin}{{\"type\":\"turn.completed\",\"usage\":{{}}}}"));
         assert_eq!((told.session_id, is_well), (Some(Value::from("t-1")), true));
         assert!(!read(Output::CodexJson, begin).1);
         assert!(!read(Output::CodexJson, &format!("{begin}{{\"type\":\"turn.failed\"}}")).1);
@@ -249,15 +250,24 @@ mod tests {
         assert_eq!((told.session_id, is_well), (Some(Value::from("g-1")), true));
         assert!(!read(Output::GeminiJson, "{\n  \"error\": {\"code\": 1}\n}").1);
         assert!(!read(Output::GeminiJson, "{\n  \"response\": \"cut").1);
-        let stream = "{\"type\":\"init\",\"session_id\":\"g-2\"}\n{\"type\":\"result\",\"status\":\"success\"}";
+        let stream =
+            "{\"type\":\"init\",\"session_id\":\"g-2\"}\n{\"type\":\"result\",\"status\":\"success\"}";
         assert_eq!(read(Output::GeminiJson, stream).0.session_id, Some(Value::from("g-2")));
     }
 
     #[test]
     fn what_is_no_event_says_nothing() {
-        for output in [Output::ClaudeStreamJson, Output::CodexJson, Output::OpencodeJson, Output::GeminiJson] {
+        for output in [Output::ClaudeStreamJson, Output::CodexJson, Output::OpencodeJson, Output::GeminiJson]
+        {
             let mut reading = Reading::new(output);
-            for line in [&b"\xff\xfe\x00binary"[..], b"[1]", b"{\"type\":", b"{}", b"null", "{\"type\":\"ü".as_bytes()] {
+            for line in [
+                &b"\xff\xfe\x00binary"[..],
+                b"[1]",
+                b"{\"type\":",
+                b"{}",
+                b"null",
+                "{\"type\":\"ü".as_bytes(),
+            ] {
                 reading.take(line);
             }
             assert_eq!(reading.finish(), (Told::default(), false), "{output:?}");
