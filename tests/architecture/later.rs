@@ -3,20 +3,19 @@
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-TRA", "25 35"),
-    ("EX-BND", "1 4 24 27-30 34 44 46"),
+    ("EX-BND", "1 4 34 44 46"),
     ("EX-IDN", "12 18 23"),
     ("EX-PRE", "30"),
     ("EX-CAN", "25 48-49"),
     ("EX-COST", "21"),
     ("EX-SCH", "2 4-6 8"),
-    ("EX-JRN", "50 60 77"),
+    ("EX-JRN", "60 77"),
     ("EX-RED", "19-20"),
     ("EX-ART", "1-57 67-69"),
     ("EX-VER", "1-42"),
-    ("EX-LOC", "1 4-16 19-20 23 27-30"),
     ("EX-UPG", "3"),
     ("EX-ERR", "1"),
-    ("EX-SEA", "6-7 15-17 19"),
+    ("EX-SEA", "7 15-17 19"),
 ];
 
 /// The clauses of such a list, one by one.

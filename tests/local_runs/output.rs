@@ -75,7 +75,7 @@ fn ex_loc_20_the_session_of_the_output_is_adopted_and_a_foreign_one_refused() {
 }
 
 #[test]
-fn ex_loc_22_and_23_a_settled_run_is_read_again_without_its_output() {
+fn ex_loc_23_a_settled_run_is_read_again_without_its_output() {
     let ground = Ground::new();
     ground.start(1, "echo something; exit 4");
     let outcome = ground.settled(1);
@@ -110,6 +110,54 @@ fn ex_loc_27_what_only_reads_signals_nobody_and_opens_no_raw_output() {
     std::fs::remove_dir(&log).expect("removed");
     std::fs::write(ground.place().join("go"), "").expect("written");
     assert!(ground.wait_for_kill(1, PATIENCE));
+}
+
+#[test]
+fn ex_bnd_27_lines_are_those_behind_a_row_and_no_more_than_are_asked_for() {
+    let ground = Ground::new();
+    ground.start(1, "for n in 1 2 3 4 5; do echo line-$n; done");
+    assert_eq!(ground.settled(1)["ok"], true);
+    lines(&ground);
+    let window = |after: Option<&str>, limit| {
+        let window = ground.runs().lines("run-1", after, limit).expect("lines");
+        let texts: Vec<_> = window.rows.iter().map(gallivant_core::journal::Row::to_json).collect();
+        (texts.join("\n"), window.after)
+    };
+    let (first, after) = window(None, 2);
+    assert!(first.contains("line-1") && first.contains("line-2") && !first.contains("line-3"), "{first}");
+    let (rest, _) = window(after.as_deref(), 400);
+    assert!(!rest.contains("line-2") && rest.contains("line-3") && rest.contains("line-5"), "{rest}");
+    let refused = ground.runs().lines("../run-1", None, 2).expect_err("no id");
+    assert_eq!(refused.code(), Code::ExecutionInput);
+}
+
+#[test]
+fn ex_bnd_28_settle_gives_null_while_the_run_lives_and_one_outcome_afterwards() {
+    let ground = Ground::new();
+    ground.start(1, "while test ! -e go; do sleep 0.01; done; exit 0");
+    assert_eq!(ground.settle(1).expect("a look"), Json::Null);
+    assert_eq!(ground.run(1)["state"], "running");
+    std::fs::write(ground.place().join("go"), "").expect("written");
+    let outcome = ground.settled(1);
+    assert_eq!(outcome["ok"], true);
+    let ledger = ground.text("execution.json");
+    assert_eq!(ground.settle(1).expect("again"), outcome);
+    assert_eq!(ground.text("execution.json"), ledger, "the second call writes nothing");
+    let unknown = ground.settle(7).expect_err("no such run");
+    assert_eq!(unknown.code(), Code::ExecutionUnknownRun);
+}
+
+#[test]
+fn ex_jrn_50_a_settlement_does_not_wait_for_the_queue() {
+    let ground = Ground::new();
+    ground.start(1, "echo said; exit 0");
+    // Nobody can read this queue, and no output is taken in.
+    std::fs::write(ground.task().join("local-output-queue.json"), "no queue").expect("planted");
+    assert!(ground.wait_for_kill(1, PATIENCE));
+    let report = ground.pass();
+    assert_eq!(report["terminalState"], "succeeded", "{report}");
+    assert_eq!(report["error"]["code"], "EXECUTION_QUEUE");
+    assert_eq!(ground.settle(1).expect("it is settled")["ok"], true);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn ex_loc_01_a_dispatch_without_the_supervisor_is_refused_with_the_remedy() {
     let mut ground = Ground::new();
     ground.options["runner"]["supervisor"] = json!(ground.place().join("nowhere"));
     let refused = ground.start_with(ground.script(1, "true")).expect_err("nothing could carry it out");
-    assert_eq!((refused.code(), refused.reason()), (Code::ExecutionCapability, Some("supervisor")));
+    assert_eq!((refused.code(), refused.reason()), (Code::ExecutionCapability, Some("unavailable")));
     assert!(refused.remedy().contains("GALLIVANT_SUPERVISE"), "{}", refused.remedy());
     assert!(!ground.task().join("execution.json").exists(), "nothing was saved");
 }

@@ -28,7 +28,7 @@ fn ex_bnd_29_a_kill_records_the_stop_sends_term_and_claims_nothing() {
 }
 
 #[test]
-fn ex_loc_10_and_08_descendants_are_saved_before_the_first_signal() {
+fn ex_loc_10_descendants_are_saved_before_the_first_signal() {
     let ground = Ground::new();
     // One child in the group, one that has left it for a session of its own and lost its parent.
     let script = "trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo $$ > far; while true; do sleep 0.05; done' &) ; \
@@ -53,7 +53,7 @@ fn ex_loc_10_and_08_descendants_are_saved_before_the_first_signal() {
 }
 
 #[test]
-fn ex_loc_11_and_12_what_is_left_is_killed_by_whoever_comes_when_it_is_due() {
+fn ex_loc_12_what_is_left_is_killed_by_whoever_comes_when_it_is_due() {
     let ground = Ground::new();
     ground.start(1, STUBBORN);
     let (harness, child) = (ground.marked_pid("pid"), ground.marked_pid("childpid"));
@@ -73,7 +73,7 @@ fn ex_loc_11_and_12_what_is_left_is_killed_by_whoever_comes_when_it_is_due() {
 }
 
 #[test]
-fn ex_loc_19_and_ex_bnd_30_waiting_ends_true_only_when_the_tree_is_gone() {
+fn ex_loc_19_waiting_ends_true_only_when_the_tree_is_gone() {
     let ground = Ground::new();
     ground.start(1, STUBBORN);
     ground.mark("child");
@@ -85,6 +85,46 @@ fn ex_loc_19_and_ex_bnd_30_waiting_ends_true_only_when_the_tree_is_gone() {
     // The wait itself comes when it is due.
     assert!(ground.wait_for_kill(1, PATIENCE));
     assert!(!is_alive(ground.marked_pid("pid")));
+}
+
+#[test]
+fn ex_bnd_30_a_wait_is_true_for_a_tree_that_is_gone_and_false_at_its_time() {
+    let ground = Ground::new();
+    ground.start(1, "while test ! -e go; do sleep 0.01; done");
+    assert!(!ground.wait_for_kill(1, Duration::from_millis(50)));
+    std::fs::write(ground.place().join("go"), "").expect("written");
+    assert!(ground.wait_for_kill(1, PATIENCE));
+    assert!(ground.wait_for_kill(1, Duration::ZERO), "what is gone is gone");
+    let abort = gallivant_core::execution::AbortToken::new();
+    let unknown = ground.runs().wait_for_kill("run-9", Duration::ZERO, &abort).expect_err("no such run");
+    assert_eq!(unknown.code(), gallivant_core::Code::ExecutionUnknownRun);
+}
+
+#[test]
+fn ex_loc_11_the_second_signal_goes_to_what_is_left_and_is_ours() {
+    let ground = Ground::new();
+    // The child takes the first signal, the harness does not.
+    ground.start(
+        1,
+        "trap '' TERM; (trap - TERM; echo $$ > c; exec sleep 60) & echo $! > childpid; echo $$ > pid; \
+                     while true; do sleep 0.05; done",
+    );
+    let (harness, child) = (ground.marked_pid("pid"), ground.marked_pid("childpid"));
+    ground.mark("c");
+    ground.kill(1, 300);
+    eventually("the child's end", || !is_alive(child));
+    assert!(is_alive(harness));
+    // A stranger stands in the list of those that are to be killed, under an identity that is not its own.
+    let mut stranger = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+    let identity = ground.job(1)["killAfter"]["pids"][0]["identity"].clone();
+    ground.edit_job(1, |job| {
+        let pids = job["killAfter"]["pids"].as_array_mut().expect("a list");
+        pids.push(json!({"pid": stranger.id(), "identity": identity}));
+    });
+    assert!(ground.wait_for_kill(1, PATIENCE));
+    assert!(!is_alive(harness) && is_alive(stranger.id()));
+    stranger.kill().expect("it is ours");
+    stranger.wait().expect("it ends");
 }
 
 #[test]

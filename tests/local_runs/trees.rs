@@ -53,8 +53,7 @@ fn is_left_alone(process: &RunProcess, table: &SimulatedProcesses, seen: &Seen) 
 }
 
 #[test]
-fn c_061_and_ex_loc_06_a_pid_that_names_another_process_is_never_signalled() {
-    // The inputs of the case, in its order.
+fn c_061_every_finding_of_the_case_is_judged_as_it_says() {
     let process = known(&json!({"pid": 4242, "identity": identity(900)})).expect("a record");
     let table = machine();
     assert_eq!(pids(&observe(&process, None, &table)), [4242]);
@@ -75,7 +74,7 @@ fn c_061_and_ex_loc_06_a_pid_that_names_another_process_is_never_signalled() {
 }
 
 #[test]
-fn c_061_and_ex_loc_28_numbers_that_no_run_has_are_no_record() {
+fn ex_loc_28_numbers_that_no_run_has_are_no_record() {
     for pid in
         [json!(0), json!(1), json!(-1), json!(-4242), json!(null), json!("4242"), json!(4_294_967_296_u64)]
     {
@@ -106,6 +105,16 @@ fn ex_loc_28_the_librarys_own_process_and_group_are_never_signalled() {
     // This process in the group of the record: it would be signalled with it.
     table.set_group(10, 4242);
     is_left_alone(&known(&record()).expect("a record"), &table, &Seen::Unreadable);
+}
+
+#[test]
+fn ex_loc_06_a_pid_that_names_another_process_is_never_signalled() {
+    let process = known(&record()).expect("a record");
+    let table = machine();
+    table.end(4000);
+    table.start(4242, 901);
+    table.start_program(4300, 902, 4242, &["its child"]);
+    is_left_alone(&process, &table, &Seen::Gone);
 }
 
 #[test]

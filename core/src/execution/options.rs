@@ -76,9 +76,7 @@ impl ExecutionOptions {
             Capability::from_value(present(options, "capabilities").cloned().unwrap_or(Value::Null))?;
         let adapter = adapter(options)?;
         let process_host = match present(options, "runner") {
-            Some(Value::Object(runner)) => {
-                Some(ProcessHost::of(runner).map_err(|message| wrong(&message).with_reason("runner"))?)
-            }
+            Some(Value::Object(runner)) => Some(ProcessHost::of(runner).map_err(|message| wrong(&message))?),
             _ => None,
         };
         let health: Option<Arc<dyn Health>> = match present(options, "health") {

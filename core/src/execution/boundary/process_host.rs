@@ -20,7 +20,7 @@ use crate::process::Signal;
 /// Refuses a dispatch that no process host could carry out here, before anything is saved (EX-LOC-01).
 ///
 /// # Errors
-/// `EXECUTION_CAPABILITY` with the reason `platform` or `supervisor`.
+/// `EXECUTION_CAPABILITY` with the reason `platform` or `unavailable`.
 pub(super) fn check(inner: &Inner) -> Result<()> {
     let Some(host) = &inner.options.process_host else { return Ok(()) };
     if !ProcessHost::is_supported() {
@@ -29,7 +29,7 @@ pub(super) fn check(inner: &Inner) -> Result<()> {
     }
     if host.supervisor().is_none() {
         return Err(Error::new(Code::ExecutionCapability, "the program gallivant-supervise is not there")
-            .with_reason("supervisor")
+            .with_reason("unavailable")
             .with_remedy(
                 "install gallivant-supervise beside the library, or name its path in the option runner.supervisor or \
                  in the variable GALLIVANT_SUPERVISE",
