@@ -49,6 +49,8 @@ fn supervise() -> std::io::Result<()> {
         Ok(harness) => harness,
         Err((stage, error)) => return control.fail(stage, &error),
     };
+    // After the fork, so that the harness has no copy; before it starts, so that nobody takes its session for dead.
+    let lease = system::take_lease(&plan.lease, &plan.token);
     let identities = match harness.identities() {
         Ok(identities) => identities,
         Err(error) => return control.fail("identity", &error),
@@ -61,19 +63,27 @@ fn supervise() -> std::io::Result<()> {
     } else {
         harness.close_gate();
     }
-    watch(&record, &identities, harness.pid(), may_start);
+    watch(&record, &identities, harness.pid(), may_start, lease);
     Ok(())
 }
 
 /// Waits for everything below to end. The harness is reaped only once its end is on disk: until then its pid names nobody else.
-fn watch(record: &RunRecord, identities: &harness::Identities, harness: i32, was_started: bool) {
-    let mut ending = None;
+fn watch(
+    record: &RunRecord,
+    identities: &harness::Identities,
+    harness: i32,
+    was_started: bool,
+    lease: Option<system::Descriptor>,
+) {
+    let (mut ending, mut lease) = (None, lease);
     while let Some(ended) = system::next_ended() {
         if ended.pid == harness {
             let mut end = Ending::of(ended.status, system::wall_ms());
             end.was_started = was_started;
             record.keep(identities, &end);
             ending = Some(end);
+            // The session goes with its harness, whatever that has left running.
+            lease = None;
         }
         system::reap(ended.pid);
     }
@@ -81,4 +91,5 @@ fn watch(record: &RunRecord, identities: &harness::Identities, harness: i32, was
         end.tree_ended_at = Some(system::wall_ms());
         record.keep(identities, &end);
     }
+    drop(lease);
 }

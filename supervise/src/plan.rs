@@ -20,6 +20,9 @@ pub(crate) struct Plan {
     pub(crate) directory: CString,
     pub(crate) run_id: String,
     pub(crate) operation_id: String,
+    /// The lease that is held while the harness lives, and what stands in it; empty where there is none.
+    pub(crate) lease: CString,
+    pub(crate) token: Vec<u8>,
     /// Where the harness starts.
     pub(crate) working_directory: CString,
     /// The program's path.
@@ -42,6 +45,8 @@ impl Plan {
         let directory = c_string(control)?;
         let run_id = text(control)?;
         let operation_id = text(control)?;
+        let lease = c_string(control)?;
+        let token = field(control)?;
         let working_directory = c_string(control)?;
         let program = c_string(control)?;
         let arguments = list(control)?;
@@ -52,6 +57,8 @@ impl Plan {
             directory,
             run_id,
             operation_id,
+            lease,
+            token,
             working_directory,
             program,
             arguments,

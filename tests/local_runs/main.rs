@@ -6,6 +6,7 @@ mod adoption;
 mod ground;
 mod launchers;
 mod output;
+mod sessions;
 mod starting;
 mod stopping;
 mod supervisors;

@@ -10,6 +10,7 @@ use super::launch::{self, Gate};
 use super::observe::{Member, Seen, observe};
 use super::process::{RunProcess, to_object, to_value};
 use super::profiles::{Output, Profile, Profiles, Turn};
+use super::session::RunSession;
 use super::settle::{Told, read_outcome};
 use super::spec::StartSpec;
 use super::stop;
@@ -52,6 +53,8 @@ pub struct Spawn<'a> {
     pub spec: &'a Value,
     /// Prompt, model and session.
     pub turn: Turn<'a>,
+    /// The session that was claimed for it.
+    pub session: Option<&'a RunSession>,
     /// The file in the directory to which the output goes.
     pub log: &'a str,
 }
@@ -101,15 +104,21 @@ impl ProcessHost {
             ("supervisor".to_owned(), "the program gallivant-supervise is not there".to_owned())
         })?;
         let spec = StartSpec::of(spawn.spec).map_err(|message| ("spec".to_owned(), message))?;
-        let launch = spec.launch(&self.profiles, &spawn.turn, host)?;
+        let mut launch = spec.launch(&self.profiles, &spawn.turn, host)?;
+        let variables = spawn.session.into_iter().flat_map(RunSession::to_env);
+        launch.env.extend(variables.map(|(name, value)| (name.to_owned(), value)));
         let output = open_log(spawn.directory, spawn.log)
             .map_err(|error| ("output".to_owned(), format!("the output cannot be opened: {error}")))?;
         let run = launch::Run {
             directory: spawn.directory,
             run_id: spawn.run_id,
             operation_id: spawn.operation_id,
+            lease: spawn.session.map(RunSession::lease),
         };
         let forked = launch::fork(&supervisor, &launch, &run, output)?;
+        if let Some(session) = spawn.session {
+            session.attach(&forked.harness, host);
+        }
         let mut reply = to_object(&forked.harness);
         reply.insert("group", number(u64::from(forked.harness.pid)));
         reply.insert("supervisor", to_value(&forked.supervisor));
@@ -163,6 +172,21 @@ impl ProcessHost {
             }
         }
         Ok(reply)
+    }
+
+    /// Brings the session of a run up to what was seen of its tree: a stamp while it lives, its end once it is gone. What cannot
+    /// be written now is written by whoever looks next.
+    pub fn tell_session(&self, run: &dyn Directory, process: &Value, tree: &str, host: &Host) {
+        let Ok(Some(session)) = RunSession::read(run) else { return };
+        match tree {
+            "alive" => session.is_alive(host),
+            "gone" => {
+                let known = RunProcess::of(process, &Value::Null);
+                let exit = known.and_then(|known| ExitRecord::read(run, &known.leader).ok().flatten());
+                session.has_ended(exit.as_ref(), host);
+            }
+            _ => {}
+        }
     }
 
     /// `{sent}`: whether the signal went to everybody of the tree who was seen.

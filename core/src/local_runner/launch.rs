@@ -50,6 +50,8 @@ pub(super) struct Run<'a> {
     pub(super) directory: &'a Path,
     pub(super) run_id: &'a str,
     pub(super) operation_id: &'a str,
+    /// The path of the session's lease, and the token that stands in it.
+    pub(super) lease: Option<(std::path::PathBuf, &'a str)>,
 }
 
 /// Starts the supervisor, whose output and its harness's go to `output`, and has it fork the harness.
@@ -114,6 +116,10 @@ fn plan(launch: &Launch, run: &Run<'_>) -> Vec<u8> {
     field(&mut out, run.directory.as_os_str().as_bytes());
     field(&mut out, run.run_id.as_bytes());
     field(&mut out, run.operation_id.as_bytes());
+    let (lease, token) =
+        run.lease.as_ref().map_or_else(Default::default, |(path, token)| (path.clone(), *token));
+    field(&mut out, lease.as_os_str().as_bytes());
+    field(&mut out, token.as_bytes());
     field(&mut out, launch.cwd.as_os_str().as_bytes());
     field(&mut out, launch.program.as_os_str().as_bytes());
     length(&mut out, launch.argv.len());

@@ -3,6 +3,7 @@
 //! - [`ProcessHost`]: the built-in process host, which answers what a boundary asks of one (EX-SEA-06);
 //! - `spec`: what is to be started; `launch`: how it is started, through the program `gallivant-supervise` that `supervisor` finds;
 //! - `process`: what a job record says of a run's processes; `exit`: what the supervisor has recorded of their end;
+//! - `session`: the harness state of a run, its lease, and what its hooks are given;
 //! - `observe`: what is left of a run's tree; `stop`: signals to it;
 //! - [`profiles`]: harnesses as data, and what their output says of a run.
 //!
@@ -14,6 +15,7 @@ mod launch;
 mod observe;
 mod process;
 pub mod profiles;
+mod session;
 mod settle;
 mod spec;
 mod stop;
@@ -24,6 +26,7 @@ pub use host::{ProcessHost, Spawn, Spawned};
 pub use launch::Gate;
 pub use observe::{Member, Seen, observe};
 pub use process::RunProcess;
+pub use session::{RunSession, SESSION};
 pub use settle::{Told, read_outcome};
 pub use spec::{Launch, StartSpec};
 pub use stop::{Sent, signal};

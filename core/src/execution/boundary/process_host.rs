@@ -14,7 +14,7 @@ use crate::execution::money::{Nanos, Round};
 use crate::journal::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS};
 use crate::json::{Number, Object, Value};
 use crate::local_runner::profiles::Turn;
-use crate::local_runner::{Gate, ProcessHost, Spawn, Told};
+use crate::local_runner::{EXIT, Gate, ProcessHost, RunSession, SESSION, Spawn, Told};
 use crate::process::Signal;
 
 /// Refuses a dispatch that no process host could carry out here, before anything is saved (EX-LOC-01).
@@ -51,6 +51,10 @@ pub(super) fn spawn(task: &Task, host: &ProcessHost, start: &Start<'_>) -> (Call
     }
     let operation = task.ledger.operations.get(start.operation_id);
     let session = operation.and_then(|operation| operation.session_id.as_deref());
+    let run_session = match claim(task, start) {
+        Ok(session) => session,
+        Err((code, message)) => return (refused(&code, message), None),
+    };
     let path = match task.inner.host.files.absolute(&task.run_path(start.run_id)) {
         Ok(path) => path,
         Err(error) => return (refused("output", error.to_string()), None),
@@ -61,11 +65,37 @@ pub(super) fn spawn(task: &Task, host: &ProcessHost, start: &Start<'_>) -> (Call
         operation_id: start.operation_id,
         spec: start.spec,
         turn: Turn { prompt: start.prompt, model: start.model, session, is_resumed: start.is_resumed },
+        session: run_session.as_ref(),
         log: PROVIDER_LOG,
     };
     match host.spawn(&spawn, &task.inner.host) {
         Ok(spawned) => (end(Ended::Value(Value::Object(spawned.reply).to_json())), Some(spawned.gate)),
-        Err((code, message)) => (refused(&code, message), None),
+        Err((code, message)) => {
+            if let Some(session) = run_session {
+                session.has_ended(None, &task.inner.host);
+            }
+            (refused(&code, message), None)
+        }
+    }
+}
+
+/// Claims the session's seat, where the spec names one, and keeps what is needed to speak for it later.
+fn claim(task: &Task, start: &Start<'_>) -> std::result::Result<Option<RunSession>, (String, String)> {
+    let host = &task.inner.host;
+    let Some(session) = RunSession::claim(start.spec, host)? else { return Ok(None) };
+    let kept = task.root.open_directory(start.run_id).map_err(|error| error.to_string()).and_then(|run| {
+        let mut text = session.to_value().to_json();
+        text.push('\n');
+        let mut files = task.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = format!("{}/", start.run_id);
+        files.writer.persist(&*run, &below, SESSION, &text).map_err(|error| error.to_string())
+    });
+    match kept {
+        Ok(()) => Ok(Some(session)),
+        Err(message) => {
+            session.has_ended(None, host);
+            Err(("session".to_owned(), message))
+        }
     }
 }
 
@@ -86,7 +116,12 @@ fn answered(task: &Task, host: &ProcessHost, method: &str, input: &Object) -> st
     let process = job.get("process").unwrap_or(&null);
     let kill_after = job.get("killAfter").unwrap_or(&null);
     match method {
-        "observe" => host.observe(&*run, process, kill_after, &task.inner.host),
+        "observe" => {
+            let reply = host.observe(&*run, process, kill_after, &task.inner.host)?;
+            let tree = reply.get("tree").and_then(Value::as_str).unwrap_or_default();
+            host.tell_session(&*run, process, tree, &task.inner.host);
+            Ok(reply)
+        }
         "signal" => {
             let signal = match input.get("signal").and_then(Value::as_str) {
                 Some("TERM") => Signal::Term,
@@ -150,7 +185,7 @@ fn make_private_files(task: &Task, start: &Start<'_>) -> Result<()> {
 fn remove_private_files(task: &Task, run_id: &str) {
     let Ok(run) = task.root.open_directory(run_id) else { return };
     let mut files = task.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
-    for name in [REDACTIONS, PROVIDER_LOG, crate::local_runner::EXIT] {
+    for name in [REDACTIONS, PROVIDER_LOG, EXIT, SESSION] {
         // What stays keeps the directory, which no ledger names.
         let _ = files.writer.remove(&*run, &format!("{run_id}/"), name);
     }
