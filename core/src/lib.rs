@@ -47,7 +47,8 @@
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
-//! [`redaction`], [`journal`], [`execution`], [`publication`] and [`idempotency`].
+//! [`redaction`], [`journal`], [`artifacts`], [`verification`], [`local_runner`], [`execution`], [`publication`] and
+//! [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod artifacts;
@@ -60,6 +61,7 @@ pub mod host;
 pub mod idempotency;
 pub mod journal;
 pub mod json;
+pub mod local_runner;
 pub mod process;
 pub mod publication;
 pub mod random;

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testing", &["error", "clock", "random", "process", "storage", "host", "json", "execution"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
+    ("local_runner", &["clock", "process", "json", "storage", "host", "harness_state"]),
     ("redaction", &["error", "json"]),
     ("artifacts", &["error", "clock", "random", "process", "digest", "json", "storage", "host"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
@@ -50,6 +51,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "journal",
             "artifacts",
             "verification",
+            "local_runner",
         ],
     ),
     (

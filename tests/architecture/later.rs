@@ -2,15 +2,14 @@
 
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
-    ("EX-BND", "1 4 24 27-30 44"),
+    ("EX-BND", "1 4 44"),
     ("EX-IDN", "12 18 23"),
     ("EX-PRE", "30"),
     ("EX-CAN", "25 48-49"),
     ("EX-SCH", "2"),
     ("EX-JRN", "60 77"),
     ("EX-ART", "1-36 38 40-57 67-69"),
-    ("EX-LOC", "1 4-16 19-20 23 27-30"),
-    ("EX-SEA", "6-7 15 19"),
+    ("EX-SEA", "7 15 19"),
 ];
 
 /// The clauses of such a list, one by one.

@@ -13,6 +13,7 @@ use super::limits::Limits;
 use super::money::{Nanos, Round};
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
+use crate::local_runner::ProcessHost;
 use crate::redaction::Secrets;
 use crate::verification::{SandboxCheck, SystemSandbox};
 
@@ -45,6 +46,8 @@ pub struct ExecutionOptions {
     pub capabilities: Capabilities,
     /// What carries a dispatch out.
     pub adapter: Adapter,
+    /// The process host that answers inside the core; none where the host program's own answers its calls (EX-SEA-06).
+    pub process_host: Option<ProcessHost>,
     /// The task's budget; a remote dispatch needs one.
     pub budget: Option<Nanos>,
     /// The limits.
@@ -66,8 +69,9 @@ pub struct ExecutionOptions {
 
 impl ExecutionOptions {
     /// Reads the options in their JSON form: the members of EX-BND-04 but `root` and `ports`. `transport` is
-    /// `{"methods":[names]}`, `runner` is `true` or an object, `health` is `"external"` or one health record, `sandboxRequired` is
-    /// `true` for this machine's own sandbox.
+    /// `{"methods":[names]}`, `runner` is `true` for a process host of the host program's own, or an object with the
+    /// options of the built-in one (`supervisor`, a path, and `harnesses`, profiles by name), `health` is `"external"` or one health record,
+    /// `sandboxRequired` is `true` for this machine's own sandbox.
     ///
     /// # Errors
     /// `EXECUTION_INPUT` that names the member, with the reasons `limits` and `secret` for those; `EXECUTION_CAPABILITY`
@@ -76,6 +80,10 @@ impl ExecutionOptions {
         let capability =
             Capability::from_value(present(options, "capabilities").cloned().unwrap_or(Value::Null))?;
         let adapter = adapter(options)?;
+        let process_host = match present(options, "runner") {
+            Some(Value::Object(runner)) => Some(ProcessHost::of(runner).map_err(|message| wrong(&message))?),
+            _ => None,
+        };
         let health: Option<Arc<dyn Health>> = match present(options, "health") {
             None => None,
             Some(Value::String(word)) if word == "external" => Some(Arc::new(ExternalHealth)),
@@ -110,6 +118,7 @@ impl ExecutionOptions {
             account: text(options, "account")?,
             capabilities: Capabilities::Record(Box::new(capability)),
             adapter,
+            process_host,
             budget,
             limits: Limits::with_overrides(limits)?,
             secrets: secrets(options)?,

@@ -62,6 +62,28 @@ pub struct Window {
     pub after: Option<String>,
 }
 
+impl Window {
+    /// The window as JSON: `{"rows","before","after"}` (EX-JRN-62).
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut out = String::from("{\"rows\":[");
+        for (at, row) in self.rows.iter().enumerate() {
+            out.push_str(if at == 0 { "" } else { "," });
+            out.push_str(&row.to_json());
+        }
+        out.push(']');
+        for (key, cursor) in [("before", &self.before), ("after", &self.after)] {
+            out.push_str(&format!(",\"{key}\":"));
+            match cursor {
+                Some(cursor) => write_string(cursor, &mut out),
+                None => out.push_str("null"),
+            }
+        }
+        out.push('}');
+        out
+    }
+}
+
 impl RowContent {
     /// `line` or `gap` (EX-JRN-62).
     #[must_use]

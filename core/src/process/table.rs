@@ -7,7 +7,8 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 
-use super::ProcessIdentity;
+use super::signal::{Signal, Signalled};
+use super::{ProcessIdentity, TableEntry};
 
 /// Facts about processes of this machine, as this process's pid namespace counts them.
 pub trait ProcessTable: Send + Sync + fmt::Debug {
@@ -34,6 +35,22 @@ pub trait ProcessTable: Send + Sync + fmt::Debug {
     fn host(&self) -> Arc<str>;
     /// What is known of a process's place among the others; `None` where it cannot be read.
     fn lineage(&self, pid: u32) -> Option<Lineage>;
+
+    /// Every process that the table shows; `None` where it cannot be read as a whole, as where nobody has said how.
+    fn entries(&self) -> Option<Vec<TableEntry>> {
+        None
+    }
+    /// Whether a process was started with this variable, `NAME=value`, in its environment; `None` where that cannot be read.
+    fn was_started_with(&self, pid: u32, variable: &str) -> Option<bool> {
+        let _ = (pid, variable);
+        None
+    }
+    /// Sends a signal to the process that has this pid and began at this time, and to no other. Never to the pids 0 and 1 and
+    /// to this process. A table that does not know how refuses.
+    fn signal(&self, pid: u32, start: u64, signal: Signal) -> Signalled {
+        let _ = (pid, start, signal);
+        Signalled::Refused
+    }
 
     /// The identity of a process that runs now; `None` when there is no such process or it cannot be read.
     fn identify(&self, pid: u32) -> Option<ProcessIdentity> {
@@ -181,6 +198,24 @@ impl ProcessTable for SystemProcessTable {
             }
         });
         Arc::clone(known)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn entries(&self) -> Option<Vec<TableEntry>> {
+        if proc_counts_as_we_do() { super::whole_table::read().ok() } else { None }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn was_started_with(&self, pid: u32, variable: &str) -> Option<bool> {
+        if proc_counts_as_we_do() { super::whole_table::was_started_with(pid, variable) } else { None }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn signal(&self, pid: u32, start: u64, signal: Signal) -> Signalled {
+        if pid < 2 || pid == self.own_pid() {
+            return Signalled::Refused;
+        }
+        super::signal::send(pid, start, signal, |pid| self.fact(pid))
     }
 
     #[cfg(target_os = "linux")]

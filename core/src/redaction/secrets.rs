@@ -91,6 +91,11 @@ impl Secrets {
         self.count
     }
 
+    /// Every form in which a secret is looked for, as far as it is a text: what whoever has to redact later is to be told.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.forms.iter().filter_map(|form| std::str::from_utf8(form).ok())
+    }
+
     /// Whether there is no secret.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::process::{Lineage, ProcessFact, ProcessTable};
+use crate::process::{Lineage, ProcessFact, ProcessTable, Signal, Signalled, TableEntry};
 
 /// A process table that tells the facts of another one and says that they are those of another machine, or of another
 /// boot: what two containers or two hosts with one store see of each other.
@@ -48,5 +48,17 @@ impl ProcessTable for RenamedMachine {
 
     fn lineage(&self, pid: u32) -> Option<Lineage> {
         self.table.lineage(pid)
+    }
+
+    fn entries(&self) -> Option<Vec<TableEntry>> {
+        self.table.entries()
+    }
+
+    fn was_started_with(&self, pid: u32, variable: &str) -> Option<bool> {
+        self.table.was_started_with(pid, variable)
+    }
+
+    fn signal(&self, pid: u32, start: u64, signal: Signal) -> Signalled {
+        self.table.signal(pid, start, signal)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::process::{Lineage, ProcessFact, ProcessTable};
+use crate::process::{Activity, Lineage, ProcessFact, ProcessTable, Signal, Signalled, TableEntry};
 
 /// The processes of a simulated machine, as one of them sees them.
 ///
@@ -24,6 +24,8 @@ struct Machine {
     pid_namespace: String,
     host: String,
     readable: bool,
+    groups: BTreeMap<u32, u32>,
+    signals: Vec<(u32, Signal)>,
 }
 
 impl SimulatedProcesses {
@@ -38,6 +40,8 @@ impl SimulatedProcesses {
             pid_namespace: "pid:[4026531836]".to_owned(),
             host: "simulated-host".to_owned(),
             readable: true,
+            groups: BTreeMap::new(),
+            signals: Vec::new(),
         };
         SimulatedProcesses { machine: Arc::new(Mutex::new(machine)), own_pid }
     }
@@ -62,6 +66,17 @@ impl SimulatedProcesses {
         let name = name.to_owned();
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.lock().lineages.insert(pid, Lineage { start, parent, name, arguments });
+    }
+
+    /// Puts a process into a group; each is otherwise the leader of its own.
+    pub fn set_group(&self, pid: u32, group: u32) {
+        self.lock().groups.insert(pid, group);
+    }
+
+    /// The signals that were sent, in their order. KILL ends a process; the others change nothing.
+    #[must_use]
+    pub fn signals(&self) -> Vec<(u32, Signal)> {
+        self.lock().signals.clone()
     }
 
     /// The process is gone.
@@ -103,8 +118,9 @@ impl SimulatedProcesses {
         let before = self.lock();
         let boots = before.boots + 1;
         let facts = BTreeMap::from([(self.own_pid, ProcessFact::Running { start: boots })]);
-        let lineages = BTreeMap::new();
-        let machine = Machine { facts, lineages, boot: boot_id(boots), boots, ..before.clone() };
+        let (lineages, groups, signals) = Default::default();
+        let boot = boot_id(boots);
+        let machine = Machine { facts, lineages, groups, signals, boot, boots, ..before.clone() };
         SimulatedProcesses { machine: Arc::new(Mutex::new(machine)), own_pid: self.own_pid }
     }
 
@@ -142,6 +158,44 @@ impl ProcessTable for SimulatedProcesses {
 
     fn host(&self) -> Arc<str> {
         self.lock().host.as_str().into()
+    }
+
+    fn entries(&self) -> Option<Vec<TableEntry>> {
+        let machine = self.lock();
+        let entry = |(pid, fact): (&u32, &ProcessFact)| {
+            let (start, activity) = match fact {
+                ProcessFact::Running { start } => (*start, Activity::Running),
+                ProcessFact::Zombie => (0, Activity::Zombie),
+                ProcessFact::Absent | ProcessFact::Unreadable => return None,
+            };
+            let parent = machine.lineages.get(pid).map_or(0, |lineage| lineage.parent);
+            let group = machine.groups.get(pid).copied().unwrap_or(*pid);
+            Some(TableEntry { pid: *pid, parent, group, session: group, start, activity })
+        };
+        machine.readable.then(|| machine.facts.iter().filter_map(entry).collect())
+    }
+
+    fn was_started_with(&self, pid: u32, variable: &str) -> Option<bool> {
+        let machine = self.lock();
+        let lineage = machine.lineages.get(&pid).filter(|_| machine.readable)?;
+        Some(lineage.arguments.iter().any(|argument| argument == variable))
+    }
+
+    fn signal(&self, pid: u32, start: u64, signal: Signal) -> Signalled {
+        let mut machine = self.lock();
+        match machine.facts.get(&pid) {
+            _ if !machine.readable || pid < 2 || pid == self.own_pid => Signalled::Refused,
+            Some(ProcessFact::Running { start: found }) if *found == start => {
+                machine.signals.push((pid, signal));
+                if signal == Signal::Kill {
+                    machine.facts.remove(&pid);
+                    machine.lineages.remove(&pid);
+                }
+                Signalled::Sent
+            }
+            Some(ProcessFact::Unreadable) => Signalled::Refused,
+            _ => Signalled::Gone,
+        }
     }
 
     fn lineage(&self, pid: u32) -> Option<Lineage> {

@@ -2,9 +2,10 @@
 
 use super::Boundary;
 use super::input::{flag, id, missing, text, wrong};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::execution::ledger::lock::AbortToken;
 use crate::execution::machine::Machine;
+use crate::journal::MAX_ROWS;
 use crate::json::{Object, Value};
 
 /// What a method gives.
@@ -18,9 +19,10 @@ pub enum Called {
 
 impl Boundary {
     /// Calls a method by its name: a machine for `submit`, `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`,
-    /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `interrupt`, `adopt` and `settleAbsent`; an
+    /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `interrupt`, `adopt`, `settleAbsent`, and of local
+    /// runs `start`, `settle` and `kill`; an
     /// answer for `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`,
-    /// `resultView`, `healthStatus` and `isDue`, whose input is `{runId}` where they take one.
+    /// `resultView`, `healthStatus`, `isDue`, `isGone`, `killAt` and `lines` (which takes `after` and `limit` besides), whose input is `{runId}` where they take one.
     ///
     /// # Errors
     /// `EXECUTION_INPUT` for a name that is none and for an argument of the wrong shape, and those of a method that reads.
@@ -42,6 +44,9 @@ impl Boundary {
             "requestCancel" => self.request_cancel(input, abort),
             "preparationStop" => self.preparation_stop(input, abort),
             "timeoutStop" => self.timeout_stop(input, abort),
+            "start" => self.start(input, abort),
+            "settle" => self.settle(run_id(&input)?, abort),
+            "kill" => self.kill(input, abort),
             "adopt" => self.adopt(input, abort),
             "settleAbsent" => self.settle_absent(input, abort),
             _ => return self.answer(method, &input).map(Called::Answer),
@@ -63,6 +68,20 @@ impl Boundary {
             "check" => self.check(&run_id(input)?),
             "resultView" => self.result_view(&run_id(input)?),
             "healthStatus" => Ok(self.health_status()?.map_or(Value::Null, |record| record.to_value())),
+            "isGone" => self.is_gone(&run_id(input)?).map(Value::from),
+            "killAt" => Ok(Value::from(self.kill_at(&run_id(input)?)?)),
+            "lines" => {
+                let limit = match input.get("limit") {
+                    None | Some(Value::Null) => MAX_ROWS,
+                    Some(limit) => limit
+                        .as_number()
+                        .and_then(|limit| usize::try_from(limit.as_u64()?).ok())
+                        .ok_or_else(|| wrong("limit is no number of lines"))?,
+                };
+                let window = self.lines(&run_id(input)?, text(input, "after")?.as_deref(), limit)?;
+                Value::parse(&window.to_json())
+                    .map_err(|_| Error::new(Code::Internal, "a window of lines is JSON"))
+            }
             "isDue" => self.is_due().map(Value::from),
             _ => Err(wrong(&format!("no such method, method=`{method}`"))),
         }

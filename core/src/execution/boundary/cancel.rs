@@ -39,6 +39,7 @@ pub(super) async fn cancel(
     };
     let control_id = id(&input, "controlId")?;
     let run_id = id(&input, "runId")?;
+    let kill_after_ms = kill_after_ms(&input)?;
     inner.check_fork()?;
     let root = inner.open_root(&abort)?;
     let publication = publication_lock(&inner, &root, &abort)?;
@@ -65,6 +66,7 @@ pub(super) async fn cancel(
         task.align(run_id);
     }
     let mut pass = Pass::over(task, line);
+    pass.kill_after_ms = kill_after_ms;
     if current.is_some() && current == meant {
         // What is lost is saved as a reason to come again, and is no error of the request.
         if inner.options.is_local() {
@@ -249,6 +251,17 @@ pub(super) fn publication_busy(error: Error) -> Error {
             Error::new(Code::ExecutionPublicationBusy, error.message())
         }
         _ => error,
+    }
+}
+
+/// EX-BND-29.
+fn kill_after_ms(input: &Object) -> Result<Option<u64>> {
+    match input.get("killAfterMs") {
+        None | Some(Value::Null) => Ok(None),
+        Some(given) => {
+            let ms = given.as_number().and_then(crate::json::Number::as_u64);
+            ms.map(Some).ok_or_else(|| wrong("killAfterMs is no number of milliseconds"))
+        }
     }
 }
 

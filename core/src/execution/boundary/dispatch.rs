@@ -92,7 +92,15 @@ async fn start(
         let error = Error::new(Code::ExecutionIo, "job.json cannot be saved");
         return Err(refuse(task, before, operation_id, error.code().name(), error));
     }
-    match local::start(task, line, operation_id, run_id, &input.spec).await? {
+    let start = local::Start {
+        operation_id,
+        run_id,
+        spec: &input.spec,
+        prompt: &input.prompt,
+        model: input.model.as_str(),
+        is_resumed: input.action == Action::Continue,
+    };
+    match local::start(task, line, &start).await? {
         Started::Running(outcome) => Ok(outcome),
         Started::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
         Started::Lost(reason) => Err(lost(task, operation_id, &Lost { reason, retry_after_ms: None })?),
@@ -142,6 +150,7 @@ fn checked(task: &Task, input: &DispatchInput, abort: &AbortToken) -> Result<tra
     }
     check_active(task, input)?;
     inner.capability.check(&choice(input))?;
+    super::process_host::check(inner)?;
     if !inner.options.is_local() {
         check_method(inner, input.action)?;
     }

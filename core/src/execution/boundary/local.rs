@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::dispatch::outcome;
 use super::pass::Pass;
+use super::process_host;
 use super::task::Task;
 use crate::error::{Code, Error, Result};
 use crate::execution::contract::{ErrorKind, TransportError};
@@ -21,6 +22,16 @@ use crate::storage::Directory;
 
 /// The longest reply of the process host, as that of a transport's smaller methods (EX-TRA-06).
 const REPLY_BYTES: u64 = 65_536;
+
+/// What is started, and for which operation.
+pub(super) struct Start<'a> {
+    pub(super) operation_id: &'a str,
+    pub(super) run_id: &'a str,
+    pub(super) spec: &'a Value,
+    pub(super) prompt: &'a str,
+    pub(super) model: Option<&'a str>,
+    pub(super) is_resumed: bool,
+}
 
 /// What a start has come to.
 pub(super) enum Started {
@@ -37,16 +48,19 @@ pub(super) enum Started {
 ///
 /// # Errors
 /// What could not be saved.
-pub(super) async fn start(
-    task: &mut Task,
-    line: &Line,
-    operation_id: &str,
-    run_id: &str,
-    spec: &Value,
-) -> Result<Started> {
-    let members =
-        [("runId", Value::from(run_id)), ("operationId", Value::from(operation_id)), ("spec", spec.clone())];
-    let end = line.call(request("spawn", members.into_iter().collect())).await;
+pub(super) async fn start(task: &mut Task, line: &Line, start: &Start<'_>) -> Result<Started> {
+    let Start { operation_id, run_id, spec, .. } = *start;
+    let (end, gate) = match task.inner.options.process_host.clone() {
+        Some(host) => process_host::spawn(task, &host, start),
+        None => {
+            let members = [
+                ("runId", Value::from(run_id)),
+                ("operationId", Value::from(operation_id)),
+                ("spec", spec.clone()),
+            ];
+            (line.call(request("spawn", members.into_iter().collect())).await, None)
+        }
+    };
     let reply = match end.ended {
         Ended::Value(text) => Value::parse(&text).ok(),
         Ended::Error(error) if error.kind == ErrorKind::NotSent && !end.sending => {
@@ -72,6 +86,10 @@ pub(super) async fn start(
             job.insert("sessionId", Value::from(session.as_str()));
         }
     })?;
+    if let Some(gate) = gate {
+        // The process is on disk, and may do something now. Where its supervisor is gone it never will, and a pass finds its end.
+        let _ = gate.open();
+    }
     accept(task, operation_id, session)?;
     let operation = task.ledger.operations.get(operation_id);
     Ok(Started::Running(operation.map_or(Value::Null, |operation| outcome(&task.ledger, operation, false))))
@@ -90,7 +108,8 @@ fn accept(task: &mut Task, operation_id: &str, session: Option<String>) -> Resul
     task.point_at(&run_id)
 }
 
-/// `{pid, identity, group, startedAt}` of the process that was started (EX-LOC-03).
+/// `{pid, identity, group, startedAt}` of the process that was started (EX-LOC-03), and what its host tells of it besides: its
+/// supervisor, and the harness's profile.
 fn process_of(reply: &Value, now: u64) -> Option<Value> {
     let pid = reply.get("pid")?.as_number()?.clone();
     pid.as_u64().filter(|pid| *pid > 1)?;
@@ -102,13 +121,21 @@ fn process_of(reply: &Value, now: u64) -> Option<Value> {
         ("group", group.unwrap_or(Value::Number(pid))),
         ("startedAt", number(now)),
     ];
-    Some(Value::Object(members.into_iter().collect()))
+    let mut process: Object = members.into_iter().collect();
+    for key in ["supervisor", "harness"] {
+        if let Some(told) = reply.get(key).filter(|told| !told.is_null()) {
+            process.insert(key, told.clone());
+        }
+    }
+    Some(Value::Object(process))
 }
 
 /// What the process host has seen.
 struct Seen {
     tree: Tree,
     exit: Exit,
+    /// Who is alive, where the host tells.
+    pids: Value,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,7 +176,7 @@ impl Pass {
                 Err(Error::new(Code::ExecutionIo, "the process table cannot be read")
                     .with_reason("unreadable"))
             }
-            Tree::Alive => self.press(&run, stop.as_ref(), is_timed_out).await,
+            Tree::Alive => self.press(&run, stop.as_ref(), is_timed_out, seen.pids).await,
             Tree::Gone if is_timed_out => self.settle_timeout(&run, operation.as_ref(), &seen.exit).await,
             Tree::Gone if was_stopped(stop.as_ref(), &seen.exit) => {
                 let next = transition::stopped(&self.task.ledger, &run.run_id, now);
@@ -189,12 +216,18 @@ impl Pass {
         run: &Execution,
         stop: Option<&Cancellation>,
         is_timed_out: bool,
+        pids: Value,
     ) -> Result<()> {
         let now = self.task.now();
         let can_stop = self.task.inner.capability.cancel
             && stop.is_some_and(|stop| stop.status != CancellationStatus::Unsupported);
         let job = self.task.read_job(&run.run_id)?.unwrap_or_default();
         let kill_at = job.get("killAfter").and_then(|kill| kill.get("at")?.as_number()?.as_u64());
+        // Whoever stops again with a shorter time of its own has it come earlier, and never later.
+        let kill_after_ms = self.kill_after_ms.unwrap_or(self.task.inner.options.limits.kill_after_ms);
+        let wanted_at = now.saturating_add(kill_after_ms);
+        let is_hurried = self.kill_after_ms.is_some() && kill_at.is_some_and(|at| wanted_at < at);
+        let kill_at = if is_hurried { Some(wanted_at) } else { kill_at };
         // A stop that is pending was not sent, or its reply was lost: a crash may have come between `killAfter` and the signal.
         let is_pending = can_stop && stop.is_some_and(|stop| stop.status == CancellationStatus::Pending);
         let signal = match kill_at {
@@ -203,6 +236,13 @@ impl Pass {
             Some(_) if is_pending => Some("TERM"),
             _ => None,
         };
+        if is_hurried {
+            self.task.change_job(&run.run_id, |job| {
+                let mut kill = job.get("killAfter").and_then(Value::as_object).cloned().unwrap_or_default();
+                kill.insert("at", number(wanted_at));
+                job.insert("killAfter", Value::Object(kill));
+            })?;
+        }
         let progress_ms = self.task.inner.options.limits.progress_ms;
         let Some(signal) = signal else {
             let next = transition::alive(&self.task.ledger, &run.run_id, now, progress_ms);
@@ -215,9 +255,7 @@ impl Pass {
                 crate::execution::transition::cancel::attempted(&self.task.ledger, &run.run_id, now);
             self.task.persist(attempted)?;
             self.task.point("cancel.attempt")?;
-            let at = now.saturating_add(self.task.inner.options.limits.kill_after_ms);
-            let members =
-                [("at", number(at)), ("signal", Value::from("KILL")), ("pids", Value::Array(Vec::new()))];
+            let members = [("at", number(wanted_at)), ("signal", Value::from("KILL")), ("pids", pids)];
             let kill = Value::Object(members.into_iter().collect());
             if kill_at.is_none() {
                 self.task.change_job(&run.run_id, |job| {
@@ -252,13 +290,15 @@ impl Pass {
             Some("gone") => Tree::Gone,
             _ => Tree::Unreadable,
         };
+        let pids = reply.get("pids").filter(|pids| pids.as_array().is_some()).cloned();
+        let pids = pids.unwrap_or_else(|| Value::Array(Vec::new()));
         let number = |key: &str| reply.get(key).and_then(Value::as_number);
         let exit = Exit {
             exit: number("exit").and_then(Number::as_i64),
             signal: reply.get("signal").cloned().unwrap_or(Value::Null),
             ended_at: number("endedAt").and_then(Number::as_u64),
         };
-        Ok(Seen { tree, exit })
+        Ok(Seen { tree, exit, pids })
     }
 
     /// Reads what the harness's own output says, saves it as the result, and settles the run (EX-LOC-20 to EX-LOC-22).
@@ -389,7 +429,11 @@ impl Pass {
     /// Makes a call of the process host; none where it has nothing to say.
     async fn host(&mut self, method: &'static str, input: Object) -> Result<Option<Value>> {
         let failed = |code, reason, what: &str| Err(Error::new(code, what.to_owned()).with_reason(reason));
-        match self.line().call(request(method, input)).await.ended {
+        let ended = match self.task.inner.options.process_host.clone() {
+            Some(host) => process_host::answer(&self.task, &host, method, &input),
+            None => self.line().call(request(method, input)).await.ended,
+        };
+        match ended {
             Ended::Value(text) => match Value::parse(&text) {
                 Ok(Value::Null) => Ok(None),
                 Ok(value @ Value::Object(_)) => Ok(Some(value)),

@@ -5,7 +5,8 @@
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`, `native`: receipts;
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `collect`: its result;
-//! - `cancel`: stops; `local`: process runs;
+//! - `cancel`: stops; `local`: process runs; `process_host`: the host of processes that answers in the core; `facade`: the calls of
+//!   local runs; `output`: their raw output in a pass;
 //! - `publishing`: what a publication needs of the boundary;
 //! - `by_name`: the methods under their public names;
 //! - `projection`, `reading`: what may be read without a lock.
@@ -15,12 +16,15 @@ mod by_name;
 mod cancel;
 mod collect;
 mod dispatch;
+mod facade;
 mod input;
 mod local;
 mod native;
 mod operator;
+mod output;
 mod pass;
 mod prepare;
+mod process_host;
 mod projection;
 mod publishing;
 mod reading;
@@ -301,6 +305,58 @@ impl Boundary {
     #[must_use]
     pub fn interrupt(&self, input: Object, abort: AbortToken) -> Machine {
         self.machine(|inner, line| cancel::interrupt(inner, line, abort, input))
+    }
+
+    /// Starts a process run: a submit whose input may leave out `operationId`, which is a new operation then; gives the job record,
+    /// which names the process (EX-BND-24, EX-LOC-03).
+    #[must_use]
+    pub fn start(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| facade::start(inner, line, abort, input))
+    }
+
+    /// The outcome of a process run that has ended, settled by this call if it was not (EX-BND-28); null while something of its
+    /// tree lives. What keeps it from being settled is on disk as a reason to come again, and is the error of the call.
+    #[must_use]
+    pub fn settle(&self, run_id: String, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| facade::settle(inner, line, abort, run_id))
+    }
+
+    /// Stops the tree of a process run (EX-BND-29), as [`Boundary::cancel`]. Input: `runId`, `reason`, and if wanted `killAfterMs`:
+    /// how long after the first signal what is left is killed, in the place of the limit.
+    #[must_use]
+    pub fn kill(&self, input: Object, abort: AbortToken) -> Machine {
+        self.machine(|inner, line| facade::kill(inner, line, abort, input))
+    }
+
+    /// Whether the whole tree of a process run is provably gone. Reads, takes no lock, signals nobody.
+    ///
+    /// # Errors
+    /// `EXECUTION_UNKNOWN_RUN`, `EXECUTION_INPUT` for remote work, `EXECUTION_CAPABILITY` where the process host is not the
+    /// built-in one, `EXECUTION_IO`.
+    pub fn is_gone(&self, run_id: &str) -> Result<bool> {
+        facade::is_gone(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// When what is left of a process run is to be killed, in milliseconds since 1970; none where no stop of it has begun. A pass
+    /// kills it then (EX-LOC-12).
+    ///
+    /// # Errors
+    /// As [`Boundary::read`].
+    pub fn kill_at(&self, run_id: &str) -> Result<Option<u64>> {
+        facade::kill_at(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// The public lines of a run behind the row `after`, at most `limit` of them (EX-BND-27), within the limits of EX-JRN-61.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for an id that is none, and those of [`crate::journal::LogReader`].
+    pub fn lines(&self, run_id: &str, after: Option<&str>, limit: usize) -> Result<crate::journal::Window> {
+        crate::journal::LogReader::open(self.dir_of(run_id)?, &self.inner.host)?.lines(after, limit)
+    }
+
+    /// The clock by which its machines are late.
+    pub(crate) fn clock(&self) -> Arc<dyn crate::clock::Clock> {
+        Arc::clone(&self.inner.host.clock)
     }
 
     /// Queues a stop, also while somebody else has the task's lock for provider I/O (EX-CAN-03): `{queued: true}`. From then on

@@ -32,6 +32,8 @@ pub(super) struct Pass {
     called: Vec<&'static str>,
     /// After how long the transport wants to be asked again.
     retry_after_ms: Option<f64>,
+    /// How long after its first signal a stop kills what is left, where the stop says so itself, in milliseconds.
+    pub(super) kill_after_ms: Option<u64>,
     /// Why the reply to a stop was lost. The stop's own record says when it is sent again.
     pub(super) stop_failure: Option<Error>,
 }
@@ -64,6 +66,8 @@ pub(super) async fn reconcile(inner: Arc<Inner>, line: Line, abort: AbortToken, 
     };
     let failure = pass.finish(failure)?;
     pass.task.align_receipts();
+    // Behind everything else, so that no settlement waits for output (EX-JRN-50).
+    let failure = super::output::serve(&pass.task).err().filter(|_| failure.is_none()).or(failure);
     Ok(pass.report(failure))
 }
 
@@ -97,7 +101,7 @@ pub(super) async fn collect_run(
 }
 
 /// The checks that throw, and the repair of what they have let pass; nothing is written (EX-REC-02, EX-REC-03).
-fn begin(inner: &Arc<Inner>, line: Line, abort: &AbortToken) -> Result<Pass> {
+pub(super) fn begin(inner: &Arc<Inner>, line: Line, abort: &AbortToken) -> Result<Pass> {
     let mut task = Task::open(inner, abort)?;
     check_times(&task)?;
     check_versions(&task)?;
@@ -186,7 +190,7 @@ impl Task {
 
 impl Pass {
     pub(super) fn over(task: Task, line: Line) -> Self {
-        Pass { task, line, called: Vec::new(), retry_after_ms: None, stop_failure: None }
+        Pass { task, line, called: Vec::new(), retry_after_ms: None, kill_after_ms: None, stop_failure: None }
     }
 
     pub(super) fn line(&self) -> &Line {
@@ -494,7 +498,7 @@ fn cursor_of(run: &Execution) -> Option<Cursor> {
     Cursor::from_value(&run.cursor).ok()
 }
 
-fn journal_owner(inner: &Inner, run: &Execution, job: Option<&str>, turn: Option<&str>) -> Owner {
+pub(super) fn journal_owner(inner: &Inner, run: &Execution, job: Option<&str>, turn: Option<&str>) -> Owner {
     Owner {
         task_id: inner.owner.task_id.clone(),
         run_id: run.run_id.clone(),

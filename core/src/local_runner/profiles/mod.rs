@@ -1,0 +1,223 @@
+//! Harnesses as data: how one is started and resumed, where its prompt goes, and in which form it says how a run went.
+//!
+//! - `profiles.json`: those that come with the library, from their public documentation;
+//! - [`Profile`], [`Profiles`]: what is read of it, and of a user's own;
+//! - `reading`: what an output says, one form a function.
+
+mod reading;
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+pub use reading::{Output, Reading};
+
+use crate::json::{Object, Value};
+
+/// The profiles that come with the library.
+const SHIPPED: &str = include_str!("profiles.json");
+
+/// How one harness is run without a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name in a spec.
+    pub name: String,
+    /// Its program.
+    pub program: String,
+    /// The arguments of a first turn.
+    pub start: Vec<Argument>,
+    /// The arguments of a turn in a session that stands.
+    pub resume: Vec<Argument>,
+    /// Where the prompt goes.
+    pub prompt: Prompt,
+    /// Whether it takes a session that is chosen for it (EX-IDN-14).
+    pub mints_session: bool,
+    /// The form of its output.
+    pub output: Output,
+    /// Whether the command line was tried with the harness itself; else it is from its documentation alone.
+    pub is_tried: bool,
+}
+
+/// An argument with places in it: `{prompt}`, `{session}`, `{model}`; `{args}` alone stands for the spec's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Always there.
+    One(String),
+    /// There if every place in them has a value.
+    Optional(Vec<String>),
+}
+
+/// Where a prompt goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// To standard input, where no list of processes shows it and no length limits it.
+    Stdin,
+    /// Into the arguments.
+    Argument,
+}
+
+/// A turn to be started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turn<'a> {
+    /// What is asked.
+    pub prompt: &'a str,
+    /// Which model, where one is chosen.
+    pub model: Option<&'a str>,
+    /// The session: of a resumed turn that one, of a first one the one that was chosen for it.
+    pub session: Option<&'a str>,
+    /// Whether the session stands already.
+    pub is_resumed: bool,
+}
+
+impl Profile {
+    /// Reads a profile: `{program, start, resume, prompt, mintsSession, output, tried}`, where `start` and `resume` are lists of
+    /// texts and of lists of texts (optional ones), `prompt` is `stdin` or `argument`, and `output` the name of a form.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(name: &str, value: &Value) -> Result<Self, String> {
+        let wrong = |what: &str| format!("a harness profile is malformed, harness=`{name}` member=`{what}`");
+        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let flag = |key: &str| match value.get(key) {
+            None | Some(Value::Null) => Ok(false),
+            Some(flag) => flag.as_bool().ok_or_else(|| wrong(key)),
+        };
+        if name.is_empty() {
+            return Err(wrong("name"));
+        }
+        Ok(Profile {
+            name: name.to_owned(),
+            program: text("program").ok_or_else(|| wrong("program"))?.to_owned(),
+            start: arguments(value.get("start")).ok_or_else(|| wrong("start"))?,
+            resume: arguments(value.get("resume")).ok_or_else(|| wrong("resume"))?,
+            prompt: match text("prompt") {
+                Some("stdin") => Prompt::Stdin,
+                Some("argument") => Prompt::Argument,
+                _ => return Err(wrong("prompt")),
+            },
+            mints_session: flag("mintsSession")?,
+            output: text("output").and_then(Output::from_word).ok_or_else(|| wrong("output"))?,
+            is_tried: flag("tried")?,
+        })
+    }
+
+    /// The arguments of a turn behind the program's name, with the spec's own where the profile wants them.
+    #[must_use]
+    pub fn arguments(&self, turn: &Turn<'_>, own: &[String]) -> Vec<String> {
+        let form = if turn.is_resumed { &self.resume } else { &self.start };
+        let mut out = Vec::new();
+        for argument in form {
+            match argument {
+                Argument::One(text) if text == "{args}" => out.extend(own.iter().cloned()),
+                Argument::One(text) => out.push(fill(text, turn).unwrap_or_default()),
+                Argument::Optional(texts) => {
+                    let filled = texts.iter().map(|text| fill(text, turn)).collect::<Option<Vec<_>>>();
+                    out.extend(filled.into_iter().flatten());
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The text with its places filled; none where one has no value. What was filled in is not looked at again.
+fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{') {
+        let Some((place, after)) = behind.split_once('}') else { break };
+        out.push_str(before);
+        match place {
+            "prompt" => out.push_str(turn.prompt),
+            "session" => out.push_str(turn.session?),
+            "model" => out.push_str(turn.model?),
+            other => {
+                out.push('{');
+                out.push_str(other);
+                out.push('}');
+            }
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+fn arguments(value: Option<&Value>) -> Option<Vec<Argument>> {
+    let texts = |list: &Value| {
+        let list = list.as_array()?;
+        list.iter().map(|text| text.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+    };
+    let argument = |value: &Value| match value.as_str() {
+        Some(text) => Some(Argument::One(text.to_owned())),
+        None => texts(value).map(Argument::Optional),
+    };
+    value?.as_array()?.iter().map(argument).collect()
+}
+
+/// The profiles by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profiles(BTreeMap<String, Profile>);
+
+impl Profiles {
+    /// Those that come with the library.
+    #[must_use]
+    pub fn shipped() -> Self {
+        static SHIPPED_ONCE: OnceLock<Profiles> = OnceLock::new();
+        let read = || {
+            let value = Value::parse(SHIPPED).ok();
+            let object = value.as_ref().and_then(Value::as_object);
+            let profiles = object.into_iter().flat_map(Object::iter);
+            Profiles(
+                profiles
+                    .filter_map(|(name, value)| Some((name.to_owned(), Profile::of(name, value).ok()?)))
+                    .collect(),
+            )
+        };
+        SHIPPED_ONCE.get_or_init(read).clone()
+    }
+
+    /// Registers a profile, in the place of one of the same name.
+    pub fn register(&mut self, profile: Profile) {
+        self.0.insert(profile.name.clone(), profile);
+    }
+
+    /// The profile of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Profile> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Profile> {
+        self.0.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_profile_is_well_formed() {
+        let Ok(Value::Object(object)) = Value::parse(SHIPPED) else { panic!("it is an object") };
+        for (name, value) in object.iter() {
+            Profile::of(name, value).expect("it is well formed");
+        }
+        let names: Vec<_> = Profiles::shipped().iter().map(|profile| profile.name.clone()).collect();
+        assert_eq!(names, ["claude", "codex", "gemini", "goose", "opencode"]);
+    }
+
+    #[test]
+    fn places_are_filled_once_and_optional_arguments_go_without_them() {
+        let profiles = Profiles::shipped();
+        let codex = profiles.get("codex").expect("it is shipped");
+        let turn = Turn { prompt: "do {session}", model: None, session: Some("s-1"), is_resumed: true };
+        assert_eq!(codex.arguments(&turn, &["-s".into()]), ["exec", "--json", "-s", "resume", "s-1", "-"]);
+        let gemini = profiles.get("gemini").expect("it is shipped");
+        let turn = Turn { prompt: "--do {session}", model: Some("m"), session: None, is_resumed: false };
+        assert_eq!(
+            gemini.arguments(&turn, &[]),
+            ["--output-format", "json", "--model", "m", "--prompt=--do {session}"]
+        );
+    }
+}
