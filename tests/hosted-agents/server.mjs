@@ -67,7 +67,7 @@ function played(turn) {
   const { lines, everyMs, costUsd } = turn.agent
   const due = Math.min(lines, Math.floor((Date.now() - turn.madeAt) / everyMs))
   for (let number = turn.events.length + 1; number <= due; number += 1) {
-    turn.events.push({ number, at: turn.madeAt + number * everyMs, type: 'message', data: { text: `${turn.turn} line ${number}` } })
+    turn.events.push({ number, at: turn.madeAt + number * everyMs, type: 'message', data: `${turn.turn} line ${number}` })
   }
   if (due > 0) turn.state = 'running'
   if (due === lines) {
