@@ -95,6 +95,19 @@ test('ex_bnd_11_turns_are_followed_by_cursor_collected_and_continued', async (t)
   assert.equal((await provider.control('')).jobs, 1)
 })
 
+test('an_end_is_said_with_the_last_page_of_events_and_not_before', async (t) => {
+  const { provider, execution } = await both(t)
+  const { runId } = await execution.submit(WORK)
+  const [job, turn] = ['job-1', 'turn-1']
+  for (let at = 1; at <= 5; at += 1) await provider.control('/turn', { job, turn, state: 'running', event: { type: 'message', data: `line ${at}` } })
+  await provider.control('/turn', { job, turn, state: 'succeeded', costUsd: 0.5, output: 'it is mended' })
+  const states = []
+  while (await execution.outcome(runId) === null) states.push((await execution.startup()).state)
+  assert.deepEqual(states.slice(0, 2), ['running', 'running'])
+  const { records, gaps } = await execution.check(runId)
+  assert.deepEqual([records, gaps], [5, []])
+})
+
 test('ex_can_09_a_lost_reply_to_a_stop_is_sent_again_with_its_key', async (t) => {
   const { provider, execution } = await both(t)
   await execution.submit(WORK)

@@ -173,6 +173,19 @@ class Rest(unittest.TestCase):
         self.assertEqual(more["acknowledgement"]["turnId"], "turn-2")
         self.assertEqual(self.provider.control()["jobs"], 1)
 
+    def test_an_end_is_said_with_the_last_page_of_events_and_not_before(self):
+        self.execution.submit(WORK)
+        turn = {"job": "job-1", "turn": "turn-1"}
+        for number in range(5):
+            said = {"type": "message", "data": f"line {number}"}
+            self.provider.control("/turn", {**turn, "state": "running", "event": said})
+        self.provider.control("/turn", {**turn, "state": "succeeded", "costUsd": 0.5, "output": "it is mended"})
+        states = []
+        while self.execution.outcome("run-1") is None:
+            states.append(self.execution.startup()["state"])
+        self.assertEqual(states[:2], ["running", "running"])
+        self.assertEqual(self.execution.check("run-1")["records"], 5)
+
     def test_ex_can_09_a_lost_reply_to_a_stop_is_sent_again_with_its_key(self):
         self.execution.submit(WORK)
         self.provider.fail("cancel", "lose-reply")

@@ -32,6 +32,8 @@ const STATES = new Map([
   ['cancelled', 'cancelled'],
 ])
 
+const ENDS = new Set(['succeeded', 'failed', 'cancelled'])
+
 /** Beyond the longest reply that the boundary takes, no more is read: a provider that never stops talking fills no memory. */
 const BEYOND = 65_536
 
@@ -79,11 +81,12 @@ export function hostedAgents({ address, key }) {
 
   const owned = ({ job, turn, session }) => ({ providerJobId: job, turnId: turn, sessionId: session })
   const pathOf = ({ providerJobId, turnId }) => `/jobs/${encodeURIComponent(providerJobId)}/turns/${encodeURIComponent(turnId)}`
-  const observed = ({ state, at, endedAt, costUsd, events, next, ...turn }) => ({
+  /** After an end nothing is asked for any more, so that it is said with the last page of events and not before. */
+  const observed = ({ state, at, endedAt, costUsd, events, next, more, ...turn }) => ({
     ...owned(turn),
-    state: STATES.get(state) ?? 'status-unknown',
+    state: more && ENDS.has(state) ? 'running' : (STATES.get(state) ?? 'status-unknown'),
     observedAt: at,
-    completedAt: endedAt,
+    completedAt: more && ENDS.has(state) ? null : endedAt,
     costUsd,
     events: events.map(({ number, type, at: timestamp, data }) => ({ eventId: `${turn.turn}/${number}`, sequence: number, type, timestamp, data })),
     cursor: next,

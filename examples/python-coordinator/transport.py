@@ -48,6 +48,8 @@ STATES = {
     "cancelled": "cancelled",
 }
 
+ENDS = ("succeeded", "failed", "cancelled")
+
 # Beyond the longest reply that the boundary takes, no more is read: a provider that never stops talking fills no memory.
 BEYOND = 65_536
 
@@ -178,7 +180,10 @@ def owned(turn):
 
 
 def observed(turn):
-    """What the provider says of a turn, as an observation."""
+    """What the provider says of a turn, as an observation. After an end nothing is asked for any more, so that it is said with the
+    last page of events and not before.
+    """
+    is_early = turn["more"] and turn["state"] in ENDS
     events = [
         {
             "eventId": f"{turn['turn']}/{event['number']}",
@@ -191,9 +196,9 @@ def observed(turn):
     ]
     return {
         **owned(turn),
-        "state": STATES.get(turn["state"], "status-unknown"),
+        "state": "running" if is_early else STATES.get(turn["state"], "status-unknown"),
         "observedAt": turn["at"],
-        "completedAt": turn["endedAt"],
+        "completedAt": None if is_early else turn["endedAt"],
         "costUsd": turn["costUsd"],
         "events": events,
         "cursor": turn["next"],

@@ -11,7 +11,7 @@
  * | `POST /jobs` with `idempotency-key`: `{prompt, model?}` | makes a job with its first turn, once for a key; 409 for another body |
  * | `POST /jobs/:job/turns` with `idempotency-key`: `{prompt, session}` | makes another turn |
  * | `GET /keys/:key` | the turn that this key has made, or 404 |
- * | `GET /jobs/:job/turns/:turn?after=N` | its state, at most 2 events after the N-th, and the number of the last one |
+ * | `GET /jobs/:job/turns/:turn?after=N` | its state, at most 2 events after the N-th, the number of the last one, and whether there are more |
  * | `GET /jobs/:job/turns/:turn/result` | its result, or 404 |
  * | `POST /jobs/:job/turns/:turn/cancel` with `idempotency-key` | cancels it, once for a key |
  * | `POST /control/turn`: `{job, turn, state?, costUsd?, event?, output?}` | a test plays the agent |
@@ -106,7 +106,8 @@ function made(key, body, job) {
 function looked(turn, after) {
   const events = turn.events.slice(after, after + (state.agents?.page ?? PAGE))
   const { state: word, costUsd, endedAt } = turn
-  return { ...owned(turn), state: word, costUsd, endedAt, at: Date.now(), events, next: after + events.length }
+  const next = after + events.length
+  return { ...owned(turn), state: word, costUsd, endedAt, at: Date.now(), events, next, more: next < turn.events.length }
 }
 
 function cancelled(turn, key) {
