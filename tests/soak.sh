@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
 # invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, a thousand killed
-# coordinators over a provider that keeps books, four languages that
-# contend for a damaged seat, a thousand interleavings of idempotent creates, and at the end ten million replay keys and every
-# parser's fuzzing.
+# coordinators over a provider that keeps books, four languages that contend for a damaged seat, a thousand interleavings of
+# idempotent creates, and at the end ten million replay keys and every parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}

@@ -105,6 +105,7 @@ async function main() {
   const transport = hostedAgents({ address: wanted.provider, key })
   const tasks = new Tasks({ root: wanted.root, transport, secrets: [key], limits: { progressMs: wanted.progressMs }, report: say })
   await tasks.open()
+  await tasks.load()
 
   const [agents, asked, due] = [new Map(), new Bell(), new Bell()]
   const web = webOver({ tasks, store, agents: () => [...agents.values()], wake: () => { asked.ring(); due.ring() }, ending: signal, report: say })
@@ -116,7 +117,8 @@ async function main() {
   await Promise.all([
     watchAgents(wanted.agents, agents, signal),
     loop(async () => {
-      await tasks.find(CONCURRENCY, signal)
+      await tasks.load()
+      await tasks.startup(CONCURRENCY, signal)
       await tasks.dispatch(CONCURRENCY, signal)
     }, 500, asked, signal),
     loop(() => tasks.progress(CONCURRENCY, signal), 200, due, signal),

@@ -70,35 +70,43 @@ export class Tasks {
     return this.#add(id, await readTask(path))
   }
 
-  #add(id, wanted) {
+  async #add(id, wanted) {
     const known = this.#tasks.get(id)
     if (known !== undefined) return known
     const execution = makeExecution({ ...this.#options, root: join(this.#root, id, 'work'), taskId: id, budgetUsd: wanted.budgetUsd })
     const { provider, account } = this.#options
     const task = new Task(id, wanted, execution, runId({ taskId: id, provider, account, operationId: operationOf(id) }))
     this.#tasks.set(id, task)
+    try {
+      await task.learn()
+    } catch (error) {
+      // A ledger that cannot be read is for a person, and keeps no other task.
+      task.phase = 'refused'
+      this.#failed(task, error)
+    }
     return task
   }
 
-  /**
-   * Finds the tasks that are on disk, and learns how those stand that it did not know: a pass for every recorded run, before
-   * anything is paid for (EX-REC-32).
-   */
-  async find(concurrency, signal) {
+  /** Takes in the tasks that are on disk, as their ledgers have them. Asks nobody. */
+  async load() {
     for (const id of await readdir(this.#root)) {
       if (!TASK_ID.test(id) || this.#tasks.has(id)) continue
       const wanted = await readTask(join(this.#root, id, 'task.json'))
-      if (wanted !== null) this.#add(id, wanted)
+      if (wanted !== null) await this.#add(id, wanted)
     }
-    await this.#lane('found', concurrency, signal, async (task) => {
-      await task.learn()
-      if (task.phase === 'runs') this.#note(task, await task.execution.startup({ signal }))
+  }
+
+  /** A pass for every recorded run that has had none here, before anything is paid for (EX-REC-32). */
+  async startup(concurrency, signal) {
+    await this.#lane(({ isFresh, phase }) => isFresh && phase === 'runs', concurrency, signal, async (task) => {
+      task.isFresh = false
+      await this.#settled(task, await task.execution.startup({ signal }))
     })
   }
 
   /** Dispatches what is new. A submit that was begun is not given up: its reply is paid for. */
   async dispatch(concurrency, signal) {
-    await this.#lane('new', concurrency, signal, async (task) => {
+    await this.#lane(({ phase }) => phase === 'new', concurrency, signal, async (task) => {
       const { prompt, model, budgetUsd } = task.wanted
       const work = { operationId: operationOf(task.id), prompt, model, reservationUsd: budgetUsd }
       try {
@@ -147,8 +155,8 @@ export class Tasks {
 
   async close() { await Promise.all(this.list().map(({ execution }) => execution.close())) }
 
-  async #lane(phase, concurrency, signal, work) {
-    const tasks = this.list().filter((task) => task.phase === phase)
+  async #lane(isWanted, concurrency, signal, work) {
+    const tasks = this.list().filter(isWanted)
     const results = await runLane(tasks.map((task) => async () => {
       if (!signal.aborted) await work(task)
     }), concurrency)
@@ -178,11 +186,12 @@ export class Tasks {
 }
 
 /**
- * A task, and how it stands. `phase` is what is to be done with it: `found` (it has to be learnt), `new` (to be dispatched),
- * `runs` (to be asked about; unresolved ones too), `refused` (for a person), `ended`.
+ * A task, and how it stands. `phase` is what is to be done with it: `new` (to be dispatched), `runs` (to be asked about;
+ * unresolved ones too), `refused` (for a person), `ended`.
  */
 class Task {
-  phase = 'found'
+  phase = 'new'
+  isFresh = true
   isKnown = false
   projection = null
   outcome = null
