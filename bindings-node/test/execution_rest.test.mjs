@@ -83,7 +83,8 @@ test('ex_bnd_11_turns_are_followed_by_cursor_collected_and_continued', async (t)
   assert.ok(refused.nextAttemptAt >= Date.now() + 60_000)
   await execution.reconcile({ force: true })
   await provider.control('/turn', { job, turn, state: 'succeeded', costUsd: 0.5 })
-  assert.equal((await execution.startup()).state, 'retrieving-results')
+  const early = await execution.startup()
+  assert.deepEqual([early.state, told(early.error)], ['retrieving-results', ['EXECUTION_RESULT', 'missing']])
   await provider.control('/turn', { job, turn, output: 'it is mended' })
   assert.equal((await execution.startup()).error, null)
   const { ok, cost, costNanoUsd } = await execution.outcome(runId)
@@ -127,6 +128,8 @@ test('ex_tra_05_a_provider_that_hangs_ends_at_the_deadline', async (t) => {
   assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
   assert.ok(performance.now() - began < 3000)
   assert.equal((await execution.startup()).acceptance, 'accepted')
+  await provider.control('/fail', { route: 'look', how: 'hang' })
+  assert.deepEqual(told((await execution.startup()).error), ['EXECUTION_DEADLINE', 'deadline'])
 })
 
 test('an_answer_that_is_cut_or_no_json_is_a_failure_of_that_call_alone', async (t) => {

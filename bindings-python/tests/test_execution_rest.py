@@ -165,7 +165,11 @@ class Rest(unittest.TestCase):
         report = self.execution.reconcile(force=True)
         self.assertEqual(self.told(report), ("EXECUTION_IO", "rate"))
         self.assertGreater(report["nextAttemptAt"], time.time() * 1000 + 60_000)
-        self.provider.control("/turn", {**turn, "state": "succeeded", "costUsd": 0.5, "output": "it is mended"})
+        self.provider.control("/turn", {**turn, "state": "succeeded", "costUsd": 0.5})
+        while self.execution.inspect()["state"] != "retrieving-results":
+            report = self.execution.startup()
+        self.assertEqual(self.told(report), ("EXECUTION_RESULT", "missing"))
+        self.provider.control("/turn", {**turn, "output": "it is mended"})
         while self.execution.outcome("run-1") is None:
             self.assertIsNone(self.told(self.execution.startup()))
         self.assertEqual((self.execution.outcome("run-1")["ok"], self.execution.check("run-1")["records"]), (True, 3))
