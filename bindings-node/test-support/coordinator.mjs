@@ -12,8 +12,8 @@ const PROGRAM = join(PROJECT, 'examples', 'node-coordinator', 'serve.mjs')
 /** A coordinator over a root; `kill` ends it without a word, `start` begins it anew. It ends with the test. */
 export async function coordinatorFor(t, root, provider) {
   const coordinator = { url: null, child: null, said: '' }
-  coordinator.start = async () => {
-    const args = [PROGRAM, root, provider.address, '--port', '0', '--progress-ms', '1000']
+  coordinator.start = async (port = '0') => {
+    const args = [PROGRAM, root, provider.address, '--port', port, '--progress-ms', '1000']
     coordinator.child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOSTED_AGENTS_KEY: 'the-key-of-a-test' },
     })
