@@ -9,7 +9,7 @@ stepped by hand. So is a bare hop for each hop that the driver needs:
 | row | its hops | a bare hop |
 | --- | --- | --- |
 | Python, threads | 1: the method's thread | a thread that is started, and an event that it sets |
-| Python, asyncio | 4: the call, two steps, the end | a function on the default executor, awaited |
+| Python, asyncio | 2: the two steps | a function on the default executor, awaited |
 | Node | 0: both sides have the two of the steps | |
 
 All rows are processes that take turns in short batches. The table shows the best batch of each, which is the one that no neighbour
@@ -206,7 +206,7 @@ def main():
         print("row             | clock     | a call | by hand | bare hop | hops | beyond | bar 10 µs")
         for name, call, core, bare, hops in [
             ("Python, threads", us["driven"], us["stepped"], us["hop"], 1),
-            ("Python, asyncio", us["aio-driven"], us["stepped"], us["aio-hop"], 4),
+            ("Python, asyncio", us["aio-driven"], us["stepped"], us["aio-hop"], 2),
             ("Node", us["node-driven"], us["node-stepped"], us["node-hop"], 0),
         ]:
             for at, clock in enumerate(("wall", "processor")):
