@@ -1,5 +1,5 @@
 #!/bin/sh
-# The example of the guide to runs in a browser, in Chromium. The native module has to be built and in its place.
+# The examples of the guides to runs and to a coordinator in a browser, in Chromium. The native module has to be built and in its place.
 #
 #     sh bindings-node/browser.sh
 #
@@ -27,4 +27,8 @@ if ! command -v "$CHROMIUM" >/dev/null; then
 fi
 
 export CHROMIUM
-node --test --test-reporter=spec "$package/test-browser/browser.test.mjs"
+SCREENSHOT=${SCREENSHOT:-${CARGO_TARGET_DIR:-$package/../target}/coordinator.png}
+mkdir -p "$(dirname "$SCREENSHOT")"
+export SCREENSHOT
+node --test --test-reporter=spec "$package/test-browser/browser.test.mjs" "$package/test-browser/coordinator.test.mjs"
+say "what the coordinator's page looked like: $SCREENSHOT"

@@ -110,6 +110,13 @@ class Demo(unittest.TestCase):
         self.assertTrue(self.lines("no probe", "active"), self.said)
         self.assertTrue(self.lines("lease probe", "unknown", "session-dead"), self.said)
 
+    def test_killed_twice_the_coordinator_has_one_job_made_and_loses_nothing(self):
+        self.assertEqual(len(self.lines("demo", "kill -9")), 3, self.said)
+        self.assertTrue(self.lines("demo", "the same task"), self.said)
+        self.assertTrue(self.lines("coordinator", "mend the build: succeeded, $0.25, 4 lines"), self.said)
+        self.assertTrue(self.lines("books", "job-1: mend the build, succeeded, $0.25, created by 1 request"), self.said)
+        self.assertTrue(self.lines("books", "1 job in all"), self.said)
+
 
 if __name__ == "__main__":
     unittest.main()

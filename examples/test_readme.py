@@ -24,10 +24,19 @@ class Readme(unittest.TestCase):
             with self.subTest(path):
                 self.assertIn(text, read(path))
 
+    def test_every_named_block_of_a_guide_is_a_part_of_its_file(self):
+        for page, count in [("docs/guides/transport.md", 5), ("docs/guides/coordinator.md", 4)]:
+            blocks = BLOCK.findall(read(page))
+            self.assertEqual(len(blocks), count, page)
+            for path, text in blocks:
+                with self.subTest(f"{page}: {path}"):
+                    self.assertIn(text, read(path))
+
     def test_every_link_of_every_page_leads_somewhere(self):
         pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
         for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
             pages += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith(".md")]
+        pages += ["examples/node-coordinator/README.md", "examples/python-coordinator/README.md"]
         for page in pages:
             if page.startswith("docs/spec"):
                 continue

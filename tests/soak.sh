@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
-# invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, four languages that
-# contend for a damaged seat, a thousand interleavings of idempotent creates, a thousand stops that race a publication, and at
-# the end ten million replay keys and every parser's fuzzing.
+# invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, a thousand killed
+# coordinators over a provider that keeps books, four languages that contend for a damaged seat, a thousand interleavings of
+# idempotent creates, a thousand stops that race a publication, and at the end ten million replay keys and every parser's
+# fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}
@@ -23,6 +24,7 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     GALLIVANT_SEED=$((seed * 10000)) GALLIVANT_STEPS=${GALLIVANT_STEPS:-100000} "${tests[@]}" --test simulation -- --nocapture
     GALLIVANT_KILLS=$kills "${tests[@]}" --test races -- --nocapture
     GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py
+    GALLIVANT_COORDINATOR_KILLS=$kills python3 tests/interop/test_coordinator_storm.py
     GALLIVANT_CONTENTION_SECONDS=60 python3 tests/interop/test_contention.py
     GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_INTERLEAVINGS=250 python3 tests/interop/test_idempotency.py
     seed=$((seed + 1))
@@ -33,4 +35,4 @@ GALLIVANT_EVERY=1 "${tests[@]}" --test crash execution -- --nocapture
 # EX-JRN-79 at its full size.
 cargo test --locked --release -q -p gallivant-core --lib -- --ignored --nocapture ten_million_keys
 fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"
-echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (kills + (kills + 3) / 4))) kills, no failure"
+echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (2 * kills + (kills + 3) / 4))) kills, no failure"

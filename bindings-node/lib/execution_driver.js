@@ -7,6 +7,7 @@
 const args = require('./arguments.js')
 const { TransportError } = require('./execution_errors.js')
 const { replyOf } = require('./execution_json.js')
+const { ENDED, Ending } = require('./execution_machine.js')
 const { native } = require('./native.js')
 
 /** A method whose signal has fired is waited for so long, in milliseconds, and then left alone (EX-TRA-05). */
@@ -55,25 +56,25 @@ async function carriedOut(call, { machine, transport, host, limits, signal }) {
   if (call.port !== 'transport' || transport === null) {
     return machine.fail(id, new TransportError('io', 'a driver of a transport has no process host'))
   }
-  if (call.signal.aborted) throw call.signal.reason
+  if (machine.outstandingId !== id) throw call.signal.reason
   if (signal?.aborted) return machine.abort(id, signal.reason)
-  const controller = new AbortController()
   const state = { isSending: false }
+  const ending = new Ending()
   const common = Object.freeze({
-    signal: controller.signal,
+    get signal() { return ending.signal },
     deadlineAt: call.deadlineAt,
     limits,
     inputJson: call.inputJson,
     sending() { state.isSending = true },
   })
   const running = run(transport, method, call.input, common)
-  const end = await first(running, call, host, signal)
+  const end = await first(running, call, { machine, host, signal })
   if (end.how === 'dropped') {
-    controller.abort(end.reason)
+    ending.fire(end.reason)
     throw end.reason
   }
   if (end.how !== 'ended') {
-    controller.abort(end.reason)
+    ending.fire(end.reason)
     await within(GRACE_MS, running)
   }
   if (state.isSending) await machine.sending(id)
@@ -94,30 +95,26 @@ async function run(transport, method, input, common) {
 }
 
 /** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */
-async function first(running, call, host, signal) {
-  const ends = []
-  const leave = []
-  const on = (signal, how) => {
-    ends.push(new Promise((resolve) => {
-      const heard = () => resolve({ how, reason: signal.reason })
-      if (signal.aborted) return heard()
-      signal.addEventListener('abort', heard, { once: true })
-      leave.push(() => signal.removeEventListener('abort', heard))
-    }))
-  }
-  on(call.signal, 'dropped')
-  if (signal !== undefined) on(signal, 'aborted')
-  ends.push(new Promise((resolve) => {
-    const reason = new DOMException('the deadline of the call has passed', 'TimeoutError')
-    const leftMs = Math.max(call.deadlineAt - Number(host.wallMs()), 0)
-    const timer = setTimeout(() => resolve({ how: 'deadline', reason }), leftMs)
-    leave.push(() => clearTimeout(timer))
-  }))
-  try {
-    return await Promise.race([running, ...ends])
-  } finally {
-    for (const left of leave) left()
-  }
+function first(running, call, { machine, host, signal }) {
+  return new Promise((resolve) => {
+    const aborted = () => end({ how: 'aborted', reason: signal.reason })
+    const timer = setTimeout(
+      () => end({ how: 'deadline', reason: new DOMException('the deadline of the call has passed', 'TimeoutError') }),
+      Math.max(call.deadlineAt - Number(host.wallMs()), 0),
+    )
+    function end(how) {
+      clearTimeout(timer)
+      machine[ENDED] = null
+      signal?.removeEventListener('abort', aborted)
+      resolve(how)
+    }
+    machine[ENDED] = (reason) => end({ how: 'dropped', reason })
+    signal?.addEventListener('abort', aborted)
+    running.then(end)
+    // The method may have done either before it returned.
+    if (machine.outstandingId !== call.id) end({ how: 'dropped', reason: call.signal.reason })
+    else if (signal?.aborted) aborted()
+  })
 }
 
 async function within(ms, running) {

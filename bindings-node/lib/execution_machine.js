@@ -15,6 +15,27 @@ const { callSync } = require('./native.js')
 
 /** Under this a machine is told, by its boundary alone, that it ends. */
 const END = Symbol('end')
+/** Under this its driver, and nobody else, is told of that: a function, called with the reason. */
+const ENDED = Symbol('ended')
+
+/** A signal that fires at most once, and costs something only where somebody looks at it. */
+class Ending {
+  #controller = null
+  #fired = null
+
+  get signal() {
+    if (this.#controller === null) {
+      this.#controller = new AbortController()
+      if (this.#fired !== null) this.#controller.abort(this.#fired.reason)
+    }
+    return this.#controller.signal
+  }
+
+  fire(reason) {
+    this.#fired = { reason }
+    this.#controller?.abort(reason)
+  }
+}
 
 class Machine {
   /** It goes with its boundary, which has to stay while it is stepped: this keeps it. */
@@ -31,6 +52,7 @@ class Machine {
 
   /** `open` are the machines of the boundary that run. */
   constructor(boundary, method, input, open) {
+    Object.defineProperty(this, ENDED, { value: null, writable: true })
     this.#boundary = boundary
     this.#method = method
     this.#call = callSync(() => boundary.call(method, input))
@@ -97,13 +119,14 @@ class Machine {
   [END](reason) {
     this.#ended ??= { reason }
     this.#starting?.abort(reason)
-    this.#outstanding?.controller.abort(reason)
+    this.#outstanding?.ending.fire(reason)
     this.#outstanding = null
     this.#open.delete(this)
+    this[ENDED]?.(reason)
   }
 
   #fire(id, reason) {
-    if (this.#outstanding?.id === id) this.#outstanding.controller.abort(reason)
+    if (this.#outstanding?.id === id) this.#outstanding.ending.fire(reason)
   }
 
   async #feed(start) { return this.#told(await this.#perform(start)) }
@@ -121,9 +144,9 @@ class Machine {
     }
     if (this.#ended !== null) throw this.#ended.reason
     const { id, port, method, input, deadlineAt } = step.call
-    const controller = new AbortController()
-    this.#outstanding = { id, controller }
-    return { kind: 'call', id, port, method, input: valueOf(input), inputJson: input, deadlineAt, signal: controller.signal }
+    const ending = new Ending()
+    this.#outstanding = { id, ending }
+    return { kind: 'call', id, port, method, input: valueOf(input), inputJson: input, deadlineAt, get signal() { return ending.signal } }
   }
 
   static { inspectable(this.prototype, 'Machine', ({ method, outstandingId }) => ({ method, outstandingId })) }
@@ -134,4 +157,4 @@ function idOf(id) {
   return id
 }
 
-module.exports = { END, Machine }
+module.exports = { END, ENDED, Ending, Machine }

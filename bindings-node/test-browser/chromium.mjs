@@ -81,10 +81,16 @@ class Protocol {
     await this.send('Page.addScriptToEvaluateOnNewDocument', { source: before }, sessionId)
     await this.send('Page.navigate', { url }, sessionId)
     /** What an expression is in the page. */
-    return async (expression) => {
+    const evaluate = async (expression) => {
       const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, returnByValue: true }, sessionId)
       if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
       return result.value
     }
+    /** The page as it looks now, as a PNG. */
+    evaluate.screenshot = async () => {
+      const { data } = await this.send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true }, sessionId)
+      return Buffer.from(data, 'base64')
+    }
+    return evaluate
   }
 }

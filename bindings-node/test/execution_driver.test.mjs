@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { readFile, readdir } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -234,6 +234,16 @@ test('ex_bnd_35_two_boundaries_of_one_root_give_the_results_of_one', async (t) =
   const all = await Promise.all([execution.submit(WORK), other.submit(WORK), execution.submit(WORK)])
   assert.deepEqual(all.map(({ reused }) => reused).sort(), [false, true, true])
   assert.deepEqual(seen.map(({ name }) => name), ['submit'])
+})
+
+test('ex_jrn_34_a_queue_of_local_output_that_makes_no_sense_refuses_a_new_intent', async (t) => {
+  const root = directoryFor(t)
+  writeFileSync(join(root, 'local-output-queue.json'), '{"version":1,"runs":"none"}')
+  const capabilities = { ...CAPABILITY, location: 'local', transport: 'cli', preparation: null }
+  const execution = boundaryFor(t, root, undefined, { capabilities, runner: true, budgetUsd: undefined })
+  const error = await execution.submit({ operationId: 'op-1', prompt: 'do it' }).catch((thrown) => thrown)
+  assert.equal(error.code, 'EXECUTION_QUEUE')
+  assert.equal(existsSync(join(root, 'execution.json')), false)
 })
 
 test('ex_bnd_24_a_driver_of_transports_starts_no_process', async (t) => {

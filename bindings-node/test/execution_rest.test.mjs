@@ -1,52 +1,19 @@
 /** The example's transport over REST, against a provider in a process of its own: lost replies, cursors, stops, quiet. */
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { CAPABILITIES, hostedAgents } from '../../examples/node-coordinator/transport.mjs'
 import { makeExecution, unresolved } from '../lib/execution.js'
-import { PACKAGE, PROJECT, directoryFor } from '../test-support/seat.mjs'
+import { providerFor } from '../test-support/provider.mjs'
+import { directoryFor } from '../test-support/seat.mjs'
 
 const KEY = 'the-key-of-a-test'
 const WORK = { operationId: 'op-1', prompt: 'mend the build', reservationUsd: 2 }
 const told = ({ code, reason }) => [code, reason]
 const caught = (promise) => promise.then(() => assert.fail('it has succeeded'), (error) => error)
-
-/** The example imports the package by its name, which is found from this folder. */
-async function example() {
-  const text = readFileSync(join(PROJECT, 'examples', 'node-coordinator', 'transport.mjs'), 'utf8')
-  const found = new URL('../lib/execution.js', import.meta.url).href
-  assert.ok(text.includes("'gallivant/execution'"))
-  return import(`data:text/javascript,${encodeURIComponent(text.replace("'gallivant/execution'", JSON.stringify(found)))}`)
-}
-const { CAPABILITIES, hostedAgents } = await example()
-
-/** A provider on a state file; `stop` kills it, and `start` begins it anew. */
-async function providerFor(t, file) {
-  const provider = { address: null, child: null }
-  provider.start = async () => {
-    provider.child = spawn(process.execPath, [join(PROJECT, 'tests', 'hosted-agents', 'server.mjs'), file], { stdio: ['pipe', 'pipe', 'inherit'], cwd: PACKAGE })
-    const { value } = await createInterface({ input: provider.child.stdout })[Symbol.asyncIterator]().next()
-    provider.address = /^ready (\S+)$/.exec(value)[1]
-  }
-  provider.stop = async () => {
-    provider.child.kill('SIGKILL')
-    await once(provider.child, 'exit')
-  }
-  provider.control = async (path, body) => {
-    const sent = body && { method: 'POST', body: JSON.stringify(body) }
-    const response = await fetch(new URL(`/control${path}`, provider.address), { ...sent, headers: { connection: 'close' } })
-    assert.equal(response.status, 200)
-    return response.json()
-  }
-  t.after(() => provider.child.kill('SIGKILL'))
-  await provider.start()
-  return provider
-}
 
 function boundaryOf(t, root, provider, more = {}) {
   const execution = makeExecution({
@@ -116,7 +83,8 @@ test('ex_bnd_11_turns_are_followed_by_cursor_collected_and_continued', async (t)
   assert.ok(refused.nextAttemptAt >= Date.now() + 60_000)
   await execution.reconcile({ force: true })
   await provider.control('/turn', { job, turn, state: 'succeeded', costUsd: 0.5 })
-  assert.equal((await execution.startup()).state, 'retrieving-results')
+  const early = await execution.startup()
+  assert.deepEqual([early.state, told(early.error)], ['retrieving-results', ['EXECUTION_RESULT', 'missing']])
   await provider.control('/turn', { job, turn, output: 'it is mended' })
   assert.equal((await execution.startup()).error, null)
   const { ok, cost, costNanoUsd } = await execution.outcome(runId)
@@ -126,6 +94,19 @@ test('ex_bnd_11_turns_are_followed_by_cursor_collected_and_continued', async (t)
   const next = await execution.continue({ ...WORK, operationId: 'op-2', prompt: 'and the tests' })
   assert.deepEqual([next.acknowledgement.providerJobId, next.acknowledgement.turnId], ['job-1', 'turn-2'])
   assert.equal((await provider.control('')).jobs, 1)
+})
+
+test('an_end_is_said_with_the_last_page_of_events_and_not_before', async (t) => {
+  const { provider, execution } = await both(t)
+  const { runId } = await execution.submit(WORK)
+  const [job, turn] = ['job-1', 'turn-1']
+  for (let at = 1; at <= 5; at += 1) await provider.control('/turn', { job, turn, state: 'running', event: { type: 'message', data: `line ${at}` } })
+  await provider.control('/turn', { job, turn, state: 'succeeded', costUsd: 0.5, output: 'it is mended' })
+  const states = []
+  while (await execution.outcome(runId) === null) states.push((await execution.startup()).state)
+  assert.deepEqual(states.slice(0, 2), ['running', 'running'])
+  const { records, gaps } = await execution.check(runId)
+  assert.deepEqual([records, gaps], [5, []])
 })
 
 test('ex_can_09_a_lost_reply_to_a_stop_is_sent_again_with_its_key', async (t) => {
@@ -147,6 +128,30 @@ test('ex_tra_05_a_provider_that_hangs_ends_at_the_deadline', async (t) => {
   assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
   assert.ok(performance.now() - began < 3000)
   assert.equal((await execution.startup()).acceptance, 'accepted')
+  await provider.control('/fail', { route: 'look', how: 'hang' })
+  assert.deepEqual(told((await execution.startup()).error), ['EXECUTION_DEADLINE', 'deadline'])
+})
+
+test('an_answer_that_is_cut_or_no_json_is_a_failure_of_that_call_alone', async (t) => {
+  const { root, provider, execution } = await both(t)
+  await provider.control('/fail', { route: 'create', how: 'cut-body' })
+  assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'io'])
+  // A look-up that is not understood leaves everything as it was.
+  await provider.control('/fail', { route: 'find', how: 'garbage' })
+  const misunderstood = await execution.startup()
+  assert.deepEqual([told(misunderstood.error), misunderstood.acceptance], [['EXECUTION_PROTOCOL', 'protocol'], 'unknown'])
+  assert.equal((await execution.startup()).acceptance, 'accepted')
+  for (const [how, said] of [['garbage', ['EXECUTION_PROTOCOL', 'protocol']], ['cut-body', ['EXECUTION_IO', 'io']], [502, ['EXECUTION_IO', 'io']]]) {
+    await provider.control('/fail', { route: 'look', how })
+    assert.deepEqual(told((await execution.startup()).error), said, String(how))
+  }
+  await provider.stop()
+  assert.deepEqual(told((await execution.startup()).error), ['EXECUTION_IO', 'io'])
+  await execution.close()
+  await provider.start()
+  const next = boundaryOf(t, root, provider)
+  assert.equal((await next.startup()).error, null)
+  assert.deepEqual((await provider.control('/books')).turns.map(({ came }) => came), [1])
 })
 
 test('ex_tra_07_nothing_stays_open_and_nothing_is_asked_by_itself', async (t) => {

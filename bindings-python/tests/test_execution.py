@@ -348,6 +348,16 @@ class Local(TaskCase):
         # It has no `signal`: the call fails, and the stop stands.
         self.assertFalse(task.cancel("enough")["confirmed"])
 
+    def test_ex_jrn_34_a_queue_of_local_output_that_makes_no_sense_refuses_a_new_intent(self):
+        os.makedirs(self.root, exist_ok=True)
+        with open(os.path.join(self.root, "local-output-queue.json"), "w", encoding="utf-8") as queue:
+            queue.write('{"version":1,"runs":"none"}')
+        local = {**CAPABILITY, "location": "local", "transport": "cli", "preparation": None}
+        task = self.made(transport=None, runner=object(), capabilities=local, budget_usd=None)
+        with self.assertRaises(gallivant.ExecutionQueueError):
+            task.submit({"operationId": "op-1", "prompt": "do it"})
+        self.assertFalse(os.path.exists(os.path.join(self.root, "execution.json")))
+
 
 class Surface(unittest.TestCase):
     def test_everything_public_is_documented(self):

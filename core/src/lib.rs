@@ -80,3 +80,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/rust.md")]
 pub struct GuideOfRust;
+
+/// Compiles the blocks of the guide to transports.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/transport.md")]
+pub struct GuideOfTransports;

@@ -5,7 +5,8 @@
  * The boundary asks for each method once. Nothing here repeats a request, keeps a connection or runs by itself.
  */
 
-import { TransportError, dispatchNotSentError } from 'gallivant/execution'
+// In a program of your own: from 'gallivant/execution'
+import { TransportError, dispatchNotSentError } from '../../bindings-node/lib/execution.js'
 
 /** What the provider can do. */
 export const CAPABILITIES = Object.freeze({
@@ -31,6 +32,23 @@ const STATES = new Map([
   ['cancelled', 'cancelled'],
 ])
 
+const ENDS = new Set(['succeeded', 'failed', 'cancelled'])
+
+/** Beyond the longest reply that the boundary takes, no more is read: a provider that never stops talking fills no memory. */
+const BEYOND = 65_536
+
+/** The text of an answer, as far as anybody takes it. */
+async function textOf(response, most) {
+  const chunks = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.byteLength
+    if (length > most) throw new TransportError('protocol', "the provider's answer is longer than any that is taken")
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
 /** A transport to the provider at `address`, with its key. */
 export function hostedAgents({ address, key }) {
   /** One request. Null stands for a 404 where the caller says that it may be. */
@@ -40,7 +58,7 @@ export function hostedAgents({ address, key }) {
     const response = await fetch(new URL(path, address), {
       method, headers, signal: call.signal, redirect: 'error', body: body === undefined ? undefined : JSON.stringify(body),
     })
-    const text = await response.text()
+    const text = await textOf(response, call.limits.resultBytes + BEYOND)
     if (response.status === 404 && mayBeMissing) return null
     if (response.status === 401 || response.status === 403) throw new TransportError('auth', 'the provider does not accept the key')
     if (response.status === 429 || response.status === 503) {
@@ -63,11 +81,12 @@ export function hostedAgents({ address, key }) {
 
   const owned = ({ job, turn, session }) => ({ providerJobId: job, turnId: turn, sessionId: session })
   const pathOf = ({ providerJobId, turnId }) => `/jobs/${encodeURIComponent(providerJobId)}/turns/${encodeURIComponent(turnId)}`
-  const observed = ({ state, at, endedAt, costUsd, events, next, ...turn }) => ({
+  /** After an end nothing is asked for any more, so that it is said with the last page of events and not before. */
+  const observed = ({ state, at, endedAt, costUsd, events, next, more, ...turn }) => ({
     ...owned(turn),
-    state: STATES.get(state) ?? 'status-unknown',
+    state: more && ENDS.has(state) ? 'running' : (STATES.get(state) ?? 'status-unknown'),
     observedAt: at,
-    completedAt: endedAt,
+    completedAt: more && ENDS.has(state) ? null : endedAt,
     costUsd,
     events: events.map(({ number, type, at: timestamp, data }) => ({ eventId: `${turn.turn}/${number}`, sequence: number, type, timestamp, data })),
     cursor: next,

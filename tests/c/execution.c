@@ -198,6 +198,21 @@ static void ex_tra_30_a_faulty_artifact_is_told_with_its_reason(void)
     gallivant_host_free(host);
 }
 
+static void ex_obs_33_a_result_that_is_not_there_yet_is_asked_for_again(void)
+{
+    const char *directory = fresh_directory();
+    gallivant_host *host = host_at(start_ms);
+    gallivant_execution_boundary *boundary = boundary_in(directory, 20000, host, NULL);
+    gallivant_execution_machine *machine = NULL;
+    uint64_t id = collecting(boundary, &machine);
+    CHECK_OK(gallivant_execution_machine_reply(machine, id, TEXT("null"), &step, &error));
+    CHECK(step.kind == GALLIVANT_STEP_DONE && holds(step.outcome_json, "EXECUTION_RESULT"));
+    CHECK(holds(step.outcome_json, "\"missing\"") && holds(step.outcome_json, "\"retrieving-results\""));
+    gallivant_execution_machine_free(machine);
+    gallivant_execution_boundary_free(boundary);
+    gallivant_host_free(host);
+}
+
 static void ex_bnd_46_foreign_numbers_keep_their_digits(void)
 {
     static const char reply[] = "{\"providerJobId\":\"job-1\",\"turnId\":\"turn-1\",\"cursor\":12345678901234567891}";
@@ -329,6 +344,34 @@ static void ex_cap_26_a_runtime_of_another_contract_or_without_intake_is_refused
                 gallivant_execution_assert_dependency(GALLIVANT_EXECUTION_CONTRACT_VERSION, 0, &error));
 }
 
+static void ex_jrn_34_a_queue_that_makes_no_sense_refuses_a_new_intent(void)
+{
+    static const char options[] =
+        "{\"taskId\":\"task\",\"provider\":\"p\",\"account\":\"me\",\"health\":\"external\",\"runner\":true,"
+        "\"capabilities\":{\"provider\":\"p\",\"transport\":\"cli\",\"location\":\"local\","
+        "\"newDispatch\":{\"available\":true,\"reason\":null},"
+        "\"authentication\":{\"scheme\":\"none\",\"secretNames\":[]},"
+        "\"environments\":{\"required\":false,\"allowed\":null},\"models\":\"native\","
+        "\"policies\":{\"required\":false,\"allowed\":[]},\"preparation\":null,\"continuation\":\"native\","
+        "\"observability\":\"events\",\"cancel\":true,\"interrupt\":false,"
+        "\"cost\":{\"reports\":true,\"hardCap\":false},\"qualification\":null}}";
+    const char *directory = fresh_directory();
+    gallivant_host *host = host_at(start_ms);
+    gallivant_execution_boundary *boundary = NULL;
+    char path[512];
+    snprintf(path, sizeof path, "%s/local-output-queue.json", directory);
+    FILE *queue = fopen(path, "w");
+    CHECK(queue != NULL && fputs("{\"version\":1,\"runs\":\"none\"}", queue) >= 0 && fclose(queue) == 0);
+    CHECK_OK(gallivant_execution_boundary_open(TEXT(directory), TEXT(options), NULL, host, &boundary, &error));
+    gallivant_execution_machine *machine = called(boundary, "submit", "{\"operationId\":\"op-1\",\"prompt\":\"do it\"}");
+    CHECK(started(machine) == 0);
+    failed_with(GALLIVANT_EXECUTION_QUEUE, "output-state");
+    CHECK(content_of(directory, "execution.json") == NULL);
+    gallivant_execution_machine_free(machine);
+    gallivant_execution_boundary_free(boundary);
+    gallivant_host_free(host);
+}
+
 void suite_execution(void)
 {
     RUN(ex_bnd_39_a_machine_hands_out_a_call_and_is_fed_its_end);
@@ -336,6 +379,8 @@ void suite_execution(void)
     RUN(ex_bnd_41_deadlines_and_aborts_end_a_call_whose_reply_is_not_read);
     RUN(ex_tra_29_not_sent_is_believed_until_something_is_being_sent);
     RUN(ex_tra_30_a_faulty_artifact_is_told_with_its_reason);
+    RUN(ex_obs_33_a_result_that_is_not_there_yet_is_asked_for_again);
+    RUN(ex_jrn_34_a_queue_that_makes_no_sense_refuses_a_new_intent);
     RUN(ex_bnd_46_foreign_numbers_keep_their_digits);
     RUN(ex_bnd_20_methods_that_read_answer_at_once);
     RUN(ex_upg_04_unresolved_work_is_listed_with_what_to_do);

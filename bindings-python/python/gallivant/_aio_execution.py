@@ -13,7 +13,7 @@ from ._execution_json import text_of, value_of
 from ._execution_registry import ExecutionRegistry, made_boundary
 from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
 from ._native import AbortToken, Cancel
-from ._offload import finish, offload, over, told
+from ._offload import finish, over, told
 from .errors import ExecutionError
 from .execution import _lost, _stop
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, Union
 
     from ._execution_driver import End
-    from ._native import Call, Machine, TestHost
+    from ._native import Call, Done, Machine, TestHost
 
     Path = Union[str, os.PathLike[str]]
     Document = Union[Mapping[str, Any], str]
@@ -44,12 +44,14 @@ class _Driver:
     async def run(self, method: str, input_json: str) -> str:
         """Calls a method of the boundary to its end. Gives JSON text."""
         token = AbortToken()
-        called = await offload(self._ports.boundary.call, method, input_json, token)
-        if isinstance(called, str):
-            return called
         self._tokens.add(token)
         try:
-            return await self._drive(called)
+            begun, cancelled = await told(Cancel(), self._begin, method, input_json, token)
+            if not isinstance(begun, str):
+                return await self._drive(*begun, cancelled)
+            if cancelled is not None:
+                raise cancelled
+            return begun
         except ExecutionError as refused:
             if refused.reason in ENDED_BY_CLOSING:
                 # Perhaps the machine went with its boundary, which then says that it is closed.
@@ -57,7 +59,17 @@ class _Driver:
             raise
         finally:
             self._tokens.discard(token)
-            await finish(called.close)
+
+    def _begin(self, method: str, input_json: str, token: AbortToken) -> str | tuple[Machine, Call | Done]:
+        """What a method that reads gives, or a machine with its first step: in one go, as every way to the pool costs."""
+        called = self._ports.boundary.call(method, input_json, token)
+        if isinstance(called, str):
+            return called
+        try:
+            return called, called.start()
+        except BaseException:
+            called.close()
+            raise
 
     async def close(self) -> None:
         """Lets go of the boundary and its machines, and ends every call that runs."""
@@ -69,22 +81,27 @@ class _Driver:
             call.signal.fire()
             running.cancel()
 
-    async def _drive(self, machine: Machine) -> str:
-        step, cancelled = await told(Cancel(), machine.start)
-        while isinstance(step, _native.Call):
-            if cancelled is not None:
-                # Whoever awaits has gone: what the machine asks for is given up unasked.
-                end: End = abort_end
-            else:
-                call = self._ports.call(step)
-                try:
-                    end = await self._carry_out(step, call)
-                except asyncio.CancelledError as stop:
-                    cancelled, end = stop, abort_end
-                if call.is_sending:
-                    machine.sending(step.id)
-            step, late = await told(None, end, machine, step.id)
-            cancelled = cancelled or late
+    async def _drive(self, machine: Machine, step: Call | Done, cancelled: asyncio.CancelledError | None) -> str:
+        try:
+            while isinstance(step, _native.Call):
+                if cancelled is not None:
+                    # Whoever awaits has gone: what the machine asks for is given up unasked.
+                    end: End = abort_end
+                else:
+                    call = self._ports.call(step)
+                    try:
+                        end = await self._carry_out(step, call)
+                    except asyncio.CancelledError as stop:
+                        cancelled, end = stop, abort_end
+                    if call.is_sending:
+                        machine.sending(step.id)
+                step, late = await told(None, end, machine, step.id)
+                cancelled = cancelled or late
+        except BaseException:
+            await finish(machine.close)
+            raise
+        # Nothing of it is left to be let go of, so that this does not wait for the disk.
+        machine.close()
         if cancelled is not None:
             raise cancelled
         return step.result_json()
