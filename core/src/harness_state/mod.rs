@@ -68,7 +68,7 @@ pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };
 pub use hook_check::{Checked, Finding, HookCheck, check_hook};
-pub use hook_process::{keep_hook_deadline, serve_hook};
+pub use hook_process::{hold_through_signals, keep_hook_deadline, serve_hook};
 pub use log::MAX_LOG_BYTES;
 pub use moment::Moment;
 pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};
