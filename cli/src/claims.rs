@@ -1,3 +1,5 @@
 //! x
 use crate::exit::*;
-pub(crate) fn claims<T>(_: &T, _: &crate::terminal::Screen) -> Result<Outcome> { Ok(Outcome::Yes) }
+pub(crate) fn claims<T>(_: &T, _: &crate::terminal::Screen) -> Result<Outcome> {
+    Ok(Outcome::Yes)
+}

@@ -1,7 +1,6 @@
 //! What a script is told: one exit status for each thing that it does next, and errors as code, sentence and remedy.
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use gallivant_core::{Error, Kind};
 
@@ -16,7 +15,7 @@ const BUSY: u8 = 4;
 /// Bytes on disk make no sense, or belong to another version.
 const DAMAGED: u8 = 5;
 /// The machine cannot do it now.
-const UNAVAILABLE: u8 = 6;
+pub(crate) const UNAVAILABLE: u8 = 6;
 /// What the shell shows of a process that nobody reads any more.
 const PIPE_CLOSED: u8 = 141;
 
@@ -64,19 +63,19 @@ impl From<io::Error> for Failure {
 
 impl Failure {
     /// Says it on standard error, and answers the status.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> u8 {
         let (said, status) = match self {
             Failure::Core(error) => (format!("{error}; {}", error.remedy()), status(error.kind())),
             Failure::Arguments(what, remedy) => (format!("{what}; {remedy}"), ARGUMENTS),
             // Whoever read has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                return ExitCode::from(PIPE_CLOSED);
+                return PIPE_CLOSED;
             }
             Failure::Output(error) => (format!("the output cannot be written: {error}"), UNAVAILABLE),
         };
         // Where standard error is closed too there is nobody left to tell.
         let _ = writeln!(io::stderr(), "gallivant: {said}");
-        ExitCode::from(status)
+        status
     }
 }
 
@@ -91,10 +90,10 @@ fn status(kind: Kind) -> u8 {
 }
 
 /// Help and version on standard output, everything else on standard error.
-pub(crate) fn of_arguments(said: &clap::Error) -> ExitCode {
+pub(crate) fn of_arguments(said: &clap::Error) -> u8 {
     match said.print() {
-        Ok(()) if said.use_stderr() => ExitCode::from(ARGUMENTS),
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) if said.use_stderr() => ARGUMENTS,
+        Ok(()) => 0,
         Err(error) => Failure::from(error).report(),
     }
 }

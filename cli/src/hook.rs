@@ -1,7 +1,6 @@
 //! `gallivant hook HARNESS`: a hook of a harness, without an interpreter. The rules are the core's (`hook_process`).
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use gallivant_core::Host;
 use gallivant_core::harness_state::adapters::Harness;
@@ -10,31 +9,30 @@ use gallivant_core::harness_state::{Options, check_hook, hold_through_signals, s
 use crate::arguments::Hook;
 use crate::environment;
 use crate::exit::{Failure, Outcome, Result};
-use crate::terminal::{Screen, say};
+use crate::terminal::say;
 
 /// The arguments behind the word `hook`, where a hook is to be served: the name of a harness never begins with a dash, and
 /// what does is a person's.
-pub(crate) fn asked() -> Option<Vec<OsString>> {
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next()? != "hook" {
-        return None;
-    }
-    let behind: Vec<OsString> = arguments.collect();
+pub(crate) fn asked(arguments: &[OsString]) -> Option<&[OsString]> {
+    let [_, word, behind @ ..] = arguments else { return None };
     let is_persons = behind.first().is_some_and(|first| first.as_encoded_bytes().starts_with(b"-"));
-    (!is_persons).then_some(behind)
+    (word == "hook" && !is_persons).then_some(behind)
 }
 
 /// Serves the hook. Whatever happens, the status is 0 and nothing is printed.
-pub(crate) fn serve(arguments: &[OsString]) -> ExitCode {
+pub(crate) fn serve(arguments: &[OsString]) -> u8 {
     hold_through_signals();
     serve_hook(arguments, &environment::session());
-    ExitCode::SUCCESS
+    0
 }
 
 /// What begins with a dash.
-pub(crate) fn by_hand(asked: &Hook, _screen: &Screen) -> Result<Outcome> {
+pub(crate) fn by_hand(asked: &Hook) -> Result<Outcome> {
     if !asked.check {
-        return Err(Failure::Arguments("no harness is named".to_owned(), "name one of claude codex gemini opencode"));
+        return Err(Failure::Arguments(
+            "no harness is named".to_owned(),
+            "name one of claude codex gemini opencode",
+        ));
     }
     let harness = asked.harness.as_deref().map(Harness::parse).transpose()?;
     let found = check_hook(&environment::session(), harness, &Options::default(), &Host::system());

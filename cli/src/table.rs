@@ -69,7 +69,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     ) -> io::Result<()> {
         let mut left = columns;
         for (position, (cell, width)) in row.iter().zip(self.widths).enumerate() {
-            let is_last = position + 1 == COLUMNS || row[position + 1..].iter().all(|cell| cell.text.is_empty());
+            let is_last =
+                position + 1 == COLUMNS || row[position + 1..].iter().all(|cell| cell.text.is_empty());
             let shown = cut(&cell.text, left);
             left = left.saturating_sub(shown.chars().count());
             if cell.tone == Tone::Plain {

@@ -43,7 +43,8 @@ impl Screen {
             return None;
         }
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
-        Some((usize::from(size.ws_col), usize::from(size.ws_row))).filter(|(columns, rows)| *columns > 0 && *rows > 0)
+        Some((usize::from(size.ws_col), usize::from(size.ws_row)))
+            .filter(|(columns, rows)| *columns > 0 && *rows > 0)
     }
 
     /// A text in its colour, where there are colours.
@@ -56,7 +57,11 @@ impl Screen {
             Tone::Strong => "1",
             Tone::Plain => "",
         };
-        if self.has_colour && !code.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.has_colour && !code.is_empty() {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     /// Standard output, written in pieces of some size; flushed by whoever is done.

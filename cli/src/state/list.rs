@@ -88,8 +88,11 @@ pub(super) fn left_out_of(root: &Path, left_out: &LeftOut) -> Option<String> {
         (left_out.unreadable, "unreadable"),
         (left_out.unnameable, "of names that are not UTF-8"),
     ];
-    let said: Vec<String> =
-        counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let said: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
     let example = left_out.example.as_ref().map(|example| format!(": {example}")).unwrap_or_default();
     Some(format!("directories below {} were not looked at, {}{example}", root.display(), said.join(", ")))
 }

@@ -25,7 +25,9 @@ pub(super) fn path_below<'a>(root: &Path, path: &'a str) -> Cow<'a, str> {
 /// What is known of one agent, or that nothing is.
 pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, now_ms: u64) {
     let word = match (derived.blocked_on, derived.ask) {
-        (BlockedOn::Human, Ask::None | Ask::Unknown) => format!("{}, waits for a person", derived.state.word()),
+        (BlockedOn::Human, Ask::None | Ask::Unknown) => {
+            format!("{}, waits for a person", derived.state.word())
+        }
         (BlockedOn::Human, ask) => format!("{}, asks for {}", derived.state.word(), asked_for(ask)),
         _ => derived.state.word().to_owned(),
     };

@@ -73,7 +73,9 @@ impl Signals {
         };
         match taken {
             -1 => match io::Error::last_os_error() {
-                error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => Ok(Arrived::Nothing),
+                error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => {
+                    Ok(Arrived::Nothing)
+                }
                 error => Err(error),
             },
             libc::SIGCHLD => Ok(Arrived::Child),
@@ -132,8 +134,11 @@ pub(super) fn send(pid: Pid, signal: i32) {
 
 /// Whether this process's group has the terminal: only then has a person at it stopped the program.
 pub(super) fn is_in_foreground() -> bool {
-    let Ok(terminal) = rustix::fs::open("/dev/tty", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOCTTY, rustix::fs::Mode::empty())
-    else {
+    let Ok(terminal) = rustix::fs::open(
+        "/dev/tty",
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC | rustix::fs::OFlags::NOCTTY,
+        rustix::fs::Mode::empty(),
+    ) else {
         return false;
     };
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|foreground| foreground == rustix::process::getpgrp())
