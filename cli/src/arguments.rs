@@ -97,19 +97,19 @@ pub(crate) struct Doctor {
 /// What stands in a store of idempotent creates
 #[derive(Debug, Subcommand)]
 pub(crate) enum Claims {
-    /// Show what stands under one key
+    /// Show how many creates run and have finished, or what stands under one key
     Show {
         /// The store's file
         store: PathBuf,
         /// The namespace of the key, such as harnesses.create
         #[arg(long)]
-        operation: String,
+        operation: Option<String>,
         /// Whom the key belongs to, outermost first; may be given several times
         #[arg(long)]
         scope: Vec<String>,
         /// The caller's key
-        #[arg(long)]
-        key: String,
+        #[arg(long, requires = "operation")]
+        key: Option<String>,
         /// One JSON object
         #[arg(long)]
         json: bool,

@@ -17,6 +17,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testing", &["error", "clock", "random", "process", "storage", "host", "json", "execution"]),
     ("harness_state", &["error", "clock", "random", "process", "json", "storage", "host"]),
     ("idempotency", &["error", "clock", "random", "process", "storage", "host"]),
+    (
+        "inspection",
+        &[
+            "error",
+            "host",
+            "storage",
+            "process",
+            "json",
+            "harness_state",
+            "idempotency",
+            "journal",
+            "execution",
+        ],
+    ),
     ("redaction", &["error", "json"]),
     ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
     (

@@ -78,6 +78,7 @@ pub use ownership::OwnershipGuard;
 pub use probe::{LeaseProbe, Probe, ProcessProbe};
 pub use reader::{ReadBuffer, Reader};
 pub use record::{Record, Word};
+pub(crate) use seat::floor_damage;
 pub use seat::{FLOOR, LEASE, LOCK, LOG, RECORD};
 pub use session::{NewSession, Session, Tick};
 pub use token::mint_token;
