@@ -7,7 +7,8 @@
 //! - [`run`]: runs of the execution layer; [`claims`]: idempotent creates;
 //! - [`check`], [`doctor`]: files and machines;
 //! - [`pages`]: completions and manual pages.
-#![no_main]
+#![cfg_attr(not(test), no_main)]
+#![cfg_attr(test, allow(dead_code, reason = "the tests have an entry of their own"))]
 
 mod arguments;
 mod check;
@@ -39,8 +40,8 @@ use terminal::Screen;
 ///
 /// # Safety
 /// For the loader alone, which hands in `count` texts that end in a zero byte and live as long as the process.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn main(count: c_int, texts: *const *const c_char) -> c_int {
+#[cfg_attr(not(test), unsafe(export_name = "main"))]
+unsafe extern "C" fn entry(count: c_int, texts: *const *const c_char) -> c_int {
     let count = usize::try_from(count).unwrap_or(0);
     let arguments = (0..count).map(|at| {
         // SAFETY: as the caller promises.
