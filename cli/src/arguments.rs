@@ -240,6 +240,7 @@ pub(crate) enum Hooks {
 
 #[derive(Args, Debug)]
 pub(crate) struct Place {
+    /// Whose settings
     pub(crate) harness: Harness,
     /// The settings of this project instead of the user's own
     #[arg(long, value_name = "DIR", conflicts_with = "file")]

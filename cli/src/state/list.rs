@@ -18,6 +18,7 @@ const PIECE: usize = 60 * 1024;
 pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<Outcome> {
     let host = Host::system();
     let probe = probe(asked);
+    let is_one = roots.len() == 1;
     let is_asked = !asked.is.is_empty();
     let now_ms = host.clock.wall_ms();
     let (mut table, mut json) = (Table::new(shown::HEADINGS), String::new());
@@ -32,7 +33,11 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
                 others += usize::from(!shown::is_one_of(&entry.derived, &asked.is));
                 return;
             }
-            let path = shown::path_below(root, entry.path);
+            let path = if is_one && !asked.json {
+                shown::path_in(root, entry.path)
+            } else {
+                shown::path_below(root, entry.path)
+            };
             if asked.json {
                 shown::write_json(&path, Some(&entry.derived), &mut json);
                 if json.len() >= PIECE && written.is_ok() {

@@ -22,6 +22,14 @@ pub(super) fn path_below<'a>(root: &Path, path: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// The path of an agent below the only root; of the root itself its last name.
+pub(super) fn path_in<'a>(root: &Path, path: &'a str) -> Cow<'a, str> {
+    if path != "." {
+        return path.into();
+    }
+    root.file_name().map_or_else(|| ".".into(), |name| name.to_string_lossy().into_owned().into())
+}
+
 /// What is known of one agent, or that nothing is.
 pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, now_ms: u64) {
     let word = match (derived.blocked_on, derived.ask) {

@@ -122,7 +122,9 @@ fn draw(
 ) -> io::Result<()> {
     let mut table = Table::new(shown::HEADINGS);
     for ((number, path), derived) in seen {
-        shown::add(&mut table, &shown::path_below(&roots[*number], path), &derived.lend(), now_ms);
+        let root = &roots[*number];
+        let path = if roots.len() == 1 { shown::path_in(root, path) } else { shown::path_below(root, path) };
+        shown::add(&mut table, &path, &derived.lend(), now_ms);
     }
     let (columns, rows) = screen.size().unwrap_or((80, 24));
     let notes: Vec<&String> = notes.iter().flatten().collect();

@@ -23,6 +23,8 @@ pub(super) struct Signals {
     before: libc::sigset_t,
     /// Whoever ignores the ends of its children is never told how they ended.
     of_children: libc::sighandler_t,
+    /// A closed standard error is no reason to leave the program alone.
+    of_pipes: libc::sighandler_t,
 }
 
 /// What has come.
@@ -54,7 +56,8 @@ impl Signals {
                 return Err(io::Error::from_raw_os_error(blocked));
             }
             let of_children = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
-            Ok(Signals { held: held.assume_init(), before: before.assume_init(), of_children })
+            let of_pipes = libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+            Ok(Signals { held: held.assume_init(), before: before.assume_init(), of_children, of_pipes })
         }
     }
 
@@ -85,15 +88,16 @@ impl Signals {
         }
     }
 
-    /// Gives the program the mask with which this process was started. What this process was started to ignore, the program
-    /// ignores too; only SIGPIPE, which the runtime ignores, is as the system has it by default.
+    /// Gives the program the mask and the dispositions with which this process was started: what that was to ignore, the
+    /// program ignores too.
     pub(super) fn restore_in(&self, command: &mut Command) {
-        let (before, of_children) = (self.before, self.of_children);
+        let (before, of_children, of_pipes) = (self.before, self.of_children, self.of_pipes);
         // SAFETY: between fork and exec only calls that are safe in a signal handler are made, on a set that the closure
         // owns.
         unsafe {
             command.pre_exec(move || {
                 libc::signal(libc::SIGCHLD, of_children);
+                libc::signal(libc::SIGPIPE, of_pipes);
                 match libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) {
                     0 => Ok(()),
                     error => Err(io::Error::from_raw_os_error(error)),
