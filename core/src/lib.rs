@@ -48,7 +48,7 @@
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
 //! [`redaction`], [`journal`], [`artifacts`], [`verification`], [`local_runner`], [`execution`], [`publication`] and
-//! [`idempotency`].
+//! [`idempotency`]; [`inspection`] judges the files of all of them.
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod artifacts;
@@ -59,6 +59,7 @@ pub mod execution;
 pub mod harness_state;
 pub mod host;
 pub mod idempotency;
+pub mod inspection;
 pub mod journal;
 pub mod json;
 pub mod local_runner;

@@ -42,7 +42,8 @@ fn clauses(specification: &str) -> BTreeSet<String> {
 /// The clause numbers in the names of tests, in every language.
 fn tested() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for path in files_below("tests", &[".rs", ".py", ".c"]) {
+    let of_the_command_line = files_below("cli/tests", &[".rs"]);
+    for path in files_below("tests", &[".rs", ".py", ".c"]).into_iter().chain(of_the_command_line) {
         for line in text(&path).lines() {
             let Some(name) =
                 line.trim_start().strip_prefix("fn ").or_else(|| line.trim_start().strip_prefix("def test_"))

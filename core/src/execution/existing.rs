@@ -2,19 +2,26 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::boundary::Boundary;
-use super::capability::ExecutionRegistry;
+use super::capability::record::Location;
+use super::capability::{Adapter, Capability, ExecutionRegistry, RunnerParts};
+use super::contract::Method;
+use super::faults::NoFaults;
 use super::ledger::{Ledger, file};
+use super::limits::Limits;
 use super::options::{Capabilities, ExecutionOptions};
 use super::{job, keys};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::Value;
+use crate::redaction::Secrets;
 use crate::storage::Directory;
 
 /// What a root's files say of who does its work.
 struct Saved {
+    task_id: Option<String>,
     provider: String,
     account: Option<String>,
     transport: Option<String>,
@@ -48,6 +55,75 @@ pub fn execution_runner(
     Boundary::new(options, host)
 }
 
+/// Makes the boundary of the task in a root as an operator has it, who knows of the task what its files say and nothing more: to
+/// read, and to record an operator's acts (EX-BND-44). Its record offers no dispatch, and its transport is nobody's: a machine
+/// that makes a call has no one to be driven by.
+///
+/// Reads; creates no file and calls nobody.
+///
+/// # Errors
+/// `EXECUTION_UNKNOWN_RUN` where the root holds no task, those of the ledger, and of [`Boundary::new`].
+pub fn execution_on_disk(root: &Path, secrets: Secrets, host: &Host) -> Result<Boundary> {
+    let nothing = || {
+        let message = format!("no task is recorded here, path=`{}`", root.display());
+        Error::new(Code::ExecutionUnknownRun, message)
+            .with_remedy("name the directory that holds execution.json")
+    };
+    let saved = saved(root, host)?.ok_or_else(nothing)?;
+    let shipped = ExecutionRegistry::new()?;
+    let transport = saved.transport.as_deref();
+    let capability = match shipped.capability_of_run(&saved.provider, transport) {
+        Ok(record) => (*record.capability()).clone(),
+        // Another's record: what stands in it decides nothing of what an operator does.
+        Err(_) => unknown_record(&saved.provider, transport)?,
+    };
+    let adapter = match capability.location {
+        Location::Local => Adapter::Runner(RunnerParts::default()),
+        Location::Remote => {
+            Adapter::Transport([Method::Submit, Method::Inspect, Method::Collect].into_iter().collect())
+        }
+    };
+    let options = ExecutionOptions {
+        root: root.to_owned(),
+        task_id: saved.task_id.ok_or_else(nothing)?,
+        provider: saved.provider,
+        account: saved.account.ok_or_else(nothing)?,
+        capabilities: Capabilities::Record(Box::new(capability)),
+        adapter,
+        budget: None,
+        limits: Limits::default(),
+        secrets,
+        health: None,
+        intake_deadline_at: None,
+        process_host: None,
+        sandbox: None,
+        jitter: None,
+        faults: Arc::new(NoFaults),
+    };
+    Boundary::new(options, host)
+}
+
+/// The record of a provider of which only its runs are known. Runs of the kind `cli` are processes of this machine.
+fn unknown_record(provider: &str, transport: Option<&str>) -> Result<Capability> {
+    let transport = transport.unwrap_or("unknown");
+    let location = if transport == LOCAL_TRANSPORT { Location::Local } else { Location::Remote };
+    let text = UNKNOWN_RECORD.replace("LOCATION", location.word());
+    let mut record = match Value::parse(&text) {
+        Ok(Value::Object(record)) => record,
+        _ => return Err(Error::new(Code::Internal, "the record of an unknown provider is no object")),
+    };
+    record.insert("provider", provider.into());
+    record.insert("transport", transport.into());
+    Capability::from_value(Value::Object(record))
+}
+
+/// The transport kind of the shipped records of local harnesses.
+const LOCAL_TRANSPORT: &str = "cli";
+const UNKNOWN_RECORD: &str = r#"{"location": "LOCATION", "newDispatch": {"available": false, "reason": "opened by its files"},
+    "authentication": {"scheme": "unknown", "secretNames": []}, "environments": {"required": false, "allowed": null},
+    "models": "native", "policies": {"required": false, "allowed": []}, "continuation": "none", "observability": "none",
+    "cancel": false, "interrupt": false, "cost": {"reports": false, "hardCap": false}}"#;
+
 fn saved(root: &Path, host: &Host) -> Result<Option<Saved>> {
     let failed = |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
     let root = match host.files.open_to_read(root) {
@@ -58,6 +134,7 @@ fn saved(root: &Path, host: &Host) -> Result<Option<Saved>> {
         let ledger = Ledger::parse(&bytes)?;
         let transport = ledger.current().map(|run| run.transport.clone());
         return Ok(Some(Saved {
+            task_id: Some(ledger.owner.task_id),
             provider: ledger.owner.provider,
             account: Some(ledger.owner.account),
             transport,
@@ -74,6 +151,7 @@ fn saved(root: &Path, host: &Host) -> Result<Option<Saved>> {
     let Some(job) = job::read(&*run)? else { return Ok(None) };
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     Ok(text(job.get("provider")).map(|provider| Saved {
+        task_id: text(job.get("taskId")),
         provider,
         account: text(job.get("account")),
         transport: text(job.get("execution").and_then(|execution| execution.get("transport"))),

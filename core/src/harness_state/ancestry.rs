@@ -14,13 +14,15 @@ const MAX_DEPTH: usize = 64;
 /// Programs that run others: a harness that is a script shows as one of these, with the script as its first argument.
 const INTERPRETERS: [&str; 9] = ["node", "bun", "deno", "python", "python3", "sh", "bash", "dash", "zsh"];
 
-/// The processes above this one, the nearest first, as far as they can be read.
-pub(super) fn ancestors(table: &dyn ProcessTable) -> Vec<(u32, Lineage)> {
+/// The processes above this one, the nearest first, as far as they can be read, and up to this one where it is among them:
+/// what stands above that decides nothing.
+pub(super) fn ancestors(table: &dyn ProcessTable, up_to: &HarnessProcess) -> Vec<(u32, Lineage)> {
     let mut above = Vec::new();
-    let mut next = table.lineage(table.own_pid()).map(|own| own.parent);
+    let mut next = table.own_parent();
     while let Some(pid) = next.filter(|pid| *pid != 0 && above.len() < MAX_DEPTH) {
         let Some(lineage) = table.lineage(pid) else { break };
-        next = Some(lineage.parent);
+        let is_attached = pid == up_to.pid && lineage.start == up_to.start;
+        next = Some(lineage.parent).filter(|_| !is_attached);
         above.push((pid, lineage));
     }
     above

@@ -229,7 +229,7 @@ fn is_foreign_descendant(session: &SessionEnvironment, options: &Options, host: 
         return false;
     };
     let table = &*host.processes;
-    is_foreign(&ancestors(table), process, &table.pid_namespace())
+    is_foreign(&ancestors(table, process), process, &table.pid_namespace())
 }
 
 /// The log's entry, for what an operator may have to look into.

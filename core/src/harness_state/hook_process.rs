@@ -41,6 +41,18 @@ pub fn keep_hook_deadline(agent_dir: Option<&Path>) {
     arm(agent_dir);
 }
 
+/// Lets SIGINT, SIGHUP and SIGTERM pass by, for a process that is a hook and nothing else. To be called first of all.
+///
+/// What ends a terminal's process group reaches the hook too, and a harness that is about to go ends the hooks of its last
+/// events: those matter most. They are served, and over within their second in any case, which is less than what leads from
+/// SIGTERM to SIGKILL.
+pub fn hold_through_signals() {
+    for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
+        // SAFETY: ignoring a signal runs no code.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// Serves one hook, in a process that does nothing else, and returns when it is done: the caller then exits 0.
 ///
 /// `arguments` are those of the command line, the harness first. The payload is the last argument for Codex, where there

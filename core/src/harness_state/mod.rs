@@ -68,7 +68,7 @@ pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };
 pub use hook_check::{Checked, Finding, HookCheck, check_hook};
-pub use hook_process::{keep_hook_deadline, serve_hook};
+pub use hook_process::{hold_through_signals, keep_hook_deadline, serve_hook};
 pub use log::MAX_LOG_BYTES;
 pub use moment::Moment;
 pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};
@@ -78,6 +78,7 @@ pub use ownership::OwnershipGuard;
 pub use probe::{LeaseProbe, Probe, ProcessProbe};
 pub use reader::{ReadBuffer, Reader};
 pub use record::{Record, Word};
+pub(crate) use seat::floor_damage;
 pub use seat::{FLOOR, LEASE, LOCK, LOG, RECORD};
 pub use session::{NewSession, Session, Tick};
 pub use token::mint_token;

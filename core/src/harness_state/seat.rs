@@ -147,6 +147,14 @@ impl Floor {
     }
 }
 
+/// Why the floor of a directory remembers nothing, where something stands there that should.
+///
+/// # Errors
+/// As the system says it.
+pub(crate) fn floor_damage(directory: &dyn Directory) -> io::Result<Option<String>> {
+    Floor::read(directory).map(|(floor, _)| floor.damage)
+}
+
 /// Whether a failure says something about the machine at this moment and nothing about what stands at the name.
 fn is_passing(error: &io::Error) -> bool {
     const PASSING: [i32; 10] = [

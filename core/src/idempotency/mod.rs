@@ -45,6 +45,7 @@ pub use memory::MemoryClaims;
 pub use options::StoreOptions;
 pub use patience::Patience;
 pub use reservation::Reservation;
+pub use sqlite::{CheckedStore, check_store};
 pub use store::{Ask, IdempotencyStore};
 pub use takeover::{Facts, Fate, TAKEOVER_MS, fate};
 pub use ticket::Ticket;

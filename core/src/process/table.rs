@@ -35,6 +35,10 @@ pub trait ProcessTable: Send + Sync + fmt::Debug {
     fn host(&self) -> Arc<str>;
     /// What is known of a process's place among the others; `None` where it cannot be read.
     fn lineage(&self, pid: u32) -> Option<Lineage>;
+    /// The parent of this process; 0 where it has none in this namespace, `None` where it cannot be read.
+    fn own_parent(&self) -> Option<u32> {
+        self.lineage(self.own_pid()).map(|own| own.parent)
+    }
 
     /// Every process that the table shows; `None` where it cannot be read as a whole, as where nobody has said how.
     fn entries(&self) -> Option<Vec<TableEntry>> {
@@ -223,8 +227,8 @@ impl ProcessTable for SystemProcessTable {
         if !proc_counts_as_we_do() {
             return None;
         }
-        let mut lineage = parse_lineage(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?;
-        let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut lineage = parse_lineage(&read_whole(&format!("/proc/{pid}/stat")).ok()?)?;
+        let arguments = read_whole(&format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let arguments = arguments.strip_suffix(&[0]).unwrap_or(&arguments);
         if !arguments.is_empty() {
             let text = |argument: &[u8]| String::from_utf8_lossy(argument).into_owned();
@@ -237,6 +241,14 @@ impl ProcessTable for SystemProcessTable {
     fn lineage(&self, _pid: u32) -> Option<Lineage> {
         None
     }
+
+    #[cfg(target_os = "linux")]
+    fn own_parent(&self) -> Option<u32> {
+        let counts = proc_counts_as_we_do();
+        counts.then(|| {
+            rustix::process::getppid().map_or(0, |parent| parent.as_raw_nonzero().get().unsigned_abs())
+        })
+    }
 }
 
 /// Reads a file that the system makes up, or one that is replaced whole, in three system calls: a read that leaves room
@@ -244,7 +256,7 @@ impl ProcessTable for SystemProcessTable {
 fn read_whole(path: &str) -> std::io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
-    let mut bytes = Vec::with_capacity(1024);
+    let mut bytes = Vec::with_capacity(2048);
     loop {
         let room = bytes.capacity() - bytes.len();
         let read = retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)))?;
@@ -267,7 +279,7 @@ fn proc_counts_as_we_do() -> bool {
     if let Some((_, ours)) = known.filter(|(known_pid, _)| *known_pid == pid) {
         return ours;
     }
-    let status = std::fs::read("/proc/self/status").unwrap_or_default();
+    let status = read_whole("/proc/self/status").unwrap_or_default();
     let ours = is_of_one_namespace(&status).unwrap_or_else(|| {
         std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == pid.to_string().as_str())
     });

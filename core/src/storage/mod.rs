@@ -5,6 +5,7 @@
 //! - `data_file`: files that are read and written at offsets;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
 //! - `look`: whether what was read still stands, by `stat` alone;
+//! - `medium`: on what kind of file system a directory lies;
 //! - `replace`: staging and publication in two durabilities;
 //! - `file_lock`: `flock` locks on permanent files, by polling;
 //! - `watch`, `os_watch`: being told of changes;
@@ -16,6 +17,7 @@ pub mod faulty_directory;
 mod file_lock;
 mod fork;
 mod look;
+mod medium;
 mod os_directory;
 mod os_lock;
 #[cfg(target_os = "linux")]
@@ -30,7 +32,9 @@ pub use directory::{
 pub use file_lock::{LockError, LockGuard, acquire, acquire_by_path, is_released};
 pub(crate) use fork::{ForkSafe, counted_generation, generation as fork_generation, quiet};
 pub use look::Look;
+pub use medium::{Medium, medium};
 pub use os_directory::OsFileSystem;
+pub(crate) use replace::ABANDONED_AFTER;
 pub use replace::{Durability, Replacement, StagedNames, publish, publish_pieces, sweep_abandoned};
 pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};
 

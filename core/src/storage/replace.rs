@@ -11,7 +11,7 @@ use crate::host::Host;
 
 /// A staged file older than this belongs to nobody any more: a writer stages and publishes under one lock, whose
 /// wait is bounded by seconds.
-const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+pub(crate) const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// What survives a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,16 +3,20 @@
 //! - `open`: making a store that is never seen half made, and refusing what is none of ours;
 //! - `row`: a record as columns, with a check value over all of them;
 //! - `inherited`: what happens to connections in a forked child;
+//! - `check`: looking at a store without changing it;
 //! - `failure`: what SQLite's results mean here.
 //!
 //! SQLite reaches the disk by itself and not through `storage`: its own locks, its own recovery. What it is asked to do
 //! is at most one row and one commit a call. Two copies of SQLite in one process must not open one file, because POSIX
 //! locks belong to the process and closing one descriptor drops them all; so nothing here opens the file itself.
 
+mod check;
 mod failure;
 mod inherited;
 mod open;
 mod row;
+
+pub use check::{CheckedStore, check_store};
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

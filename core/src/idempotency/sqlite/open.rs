@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::storage::{FileIdentity, quiet};
 
 /// Says that a SQLite file is a store of ours: `GvIK`.
-const APPLICATION_ID: i32 = 0x4776_494b;
+pub(super) const APPLICATION_ID: i32 = 0x4776_494b;
 
 /// The schema that this version reads and writes.
 pub(super) const SCHEMA_VERSION: i32 = 1;

@@ -1,0 +1,137 @@
+//! `gallivant hooks`: the hooks in a harness's settings, put in and taken out.
+//!
+//! - this file: what is done, and the difference that is shown first; [`settings`]: which file, and what it is to hold;
+//! - [`edit`]: edits of a settings text; [`file`](mod@file): reading and replacing it.
+
+mod edit;
+mod file;
+mod settings;
+
+use std::io::{self, IsTerminal, Write};
+
+use similar::{ChangeTag, TextDiff};
+
+use crate::arguments::{Hooks, Place};
+use crate::exit::{Failure, Outcome, Result};
+use crate::terminal::{Screen, Tone, say};
+use file::Found;
+use settings::{Content, Settings};
+
+/// Lines of the file around a difference.
+const CONTEXT: usize = 3;
+
+pub(crate) fn hooks(asked: &Hooks, screen: &Screen) -> Result<Outcome> {
+    let (Hooks::Install(place) | Hooks::Show(place) | Hooks::Remove(place)) = asked;
+    let settings = Settings::of(place)?;
+    let found = Found::read(&settings.path)?;
+    match asked {
+        Hooks::Show(_) => show(&settings, &found),
+        Hooks::Install(_) => change(&settings, &found, installed(&settings, &found)?, place, screen),
+        Hooks::Remove(_) => change(&settings, &found, removed(&settings, &found)?, place, screen),
+    }
+}
+
+fn show(settings: &Settings, found: &Found) -> Result<Outcome> {
+    let parts = match (&settings.content, found.text()) {
+        (Content::Json(wanted), Some(text)) => {
+            edit::compare(text, wanted).map_err(|why| unfit(settings, &why))?
+        }
+        (Content::Json(wanted), None) => edit::compare("{}", wanted).map_err(|why| unfit(settings, &why))?,
+        (Content::Whole(whole), text) => vec![("plugin".to_owned(), text == Some(whole))],
+    };
+    say(&settings.path.display().to_string())?;
+    for (path, is_there) in &parts {
+        say(&format!("  {:9}{path}", if *is_there { "there" } else { "missing" }))?;
+    }
+    Ok(Outcome::of(parts.iter().all(|(_, is_there)| *is_there)))
+}
+
+/// The text with the hooks.
+fn installed(settings: &Settings, found: &Found) -> Result<Option<String>> {
+    match (&settings.content, found.text()) {
+        (Content::Json(wanted), None) => Ok(Some(edit::made(wanted))),
+        (Content::Json(wanted), Some(text)) => {
+            edit::merge(text, wanted).map(Some).map_err(|why| unfit(settings, &why))
+        }
+        (Content::Whole(whole), None) => Ok(Some((*whole).to_owned())),
+        (Content::Whole(whole), Some(text)) if text == *whole => Ok(Some(text.to_owned())),
+        (Content::Whole(_), Some(_)) => Err(unfit(settings, "another plugin stands there")),
+    }
+}
+
+/// The text without them; none where nothing is left of it.
+fn removed(settings: &Settings, found: &Found) -> Result<Option<String>> {
+    match (&settings.content, found.text()) {
+        (_, None) => Ok(None),
+        (Content::Json(wanted), Some(text)) => {
+            edit::unmerge(text, wanted).map_err(|why| unfit(settings, &why))
+        }
+        (Content::Whole(whole), Some(text)) => Ok(Some(text.to_owned()).filter(|text| text != whole)),
+    }
+}
+
+/// Shows the difference, and writes it where that is wanted.
+fn change(
+    settings: &Settings,
+    found: &Found,
+    next: Option<String>,
+    place: &Place,
+    screen: &Screen,
+) -> Result<Outcome> {
+    if next.as_deref() == found.text() {
+        say(&format!("nothing to do: {}", settings.path.display()))?;
+        return Ok(Outcome::Yes);
+    }
+    show_difference(settings, found.text().unwrap_or_default(), next.as_deref().unwrap_or_default(), screen)?;
+    if !place.yes && !is_wanted()? {
+        say("nothing was written; write it with --yes")?;
+        return Ok(Outcome::No);
+    }
+    found.replace(next.as_deref())?;
+    let done = if next.is_some() { "written" } else { "removed" };
+    say(&format!("{done}: {}", settings.path.display()))?;
+    Ok(Outcome::Yes)
+}
+
+fn show_difference(settings: &Settings, old: &str, new: &str, screen: &Screen) -> io::Result<()> {
+    let mut out = screen.out();
+    let path = settings.path.display();
+    writeln!(out, "--- {path}\n+++ {path}")?;
+    let difference = TextDiff::from_lines(old, new);
+    for group in difference.grouped_ops(CONTEXT) {
+        if let (Some(first), Some(last)) = (group.first(), group.last()) {
+            let lines = |from: usize, to: usize| format!("{},{}", from + 1, to - from);
+            let old = lines(first.old_range().start, last.old_range().end);
+            let new = lines(first.new_range().start, last.new_range().end);
+            writeln!(out, "@@ -{old} +{new} @@")?;
+        }
+        for change in group.iter().flat_map(|operation| difference.iter_changes(operation)) {
+            let (mark, tone) = match change.tag() {
+                ChangeTag::Delete => ("-", Tone::Bad),
+                ChangeTag::Insert => ("+", Tone::Good),
+                ChangeTag::Equal => (" ", Tone::Plain),
+            };
+            let line = change.value().trim_end_matches(['\n', '\r']);
+            writeln!(out, "{}", screen.paint(&format!("{mark}{line}"), tone))?;
+        }
+    }
+    out.flush()
+}
+
+/// Asks the person at the terminal, where there is one.
+fn is_wanted() -> io::Result<bool> {
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Ok(false);
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "write it? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn unfit(settings: &Settings, why: &str) -> Failure {
+    let what = format!("{why}, file=`{}`", settings.path.display());
+    Failure::Arguments(what, "look at the file, or name another one with --file; nothing was written")
+}

@@ -1,0 +1,92 @@
+//! The lines of a run's log: the last ones, and those to come.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use gallivant_core::Host;
+use gallivant_core::journal::{LogReader, MAX_ROWS, Replay, Row, RowContent};
+
+use crate::exit::{Failure, Outcome, Result};
+use crate::terminal::printable;
+
+/// Where the lines begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum From<'a> {
+    /// With so many of the last.
+    Last(usize),
+    /// After the line with this id.
+    After(&'a str),
+}
+
+pub(super) fn tail(run: &Path, from: From<'_>, follow: bool, json: bool) -> Result<Outcome> {
+    let host = Host::system();
+    let begin = match from {
+        From::After(id) => Some(id.to_owned()),
+        From::Last(lines) => {
+            let rows = last(&LogReader::open(run, &host)?, lines)?;
+            print(&rows, json)?;
+            if !follow {
+                return Ok(Outcome::Yes);
+            }
+            rows.iter().rev().find_map(|row| row.id.clone())
+        }
+    };
+    // Without a line that has an id there was none: then everything that comes is new.
+    let mut replay = Replay::open(run, begin.as_deref(), &host)?;
+    loop {
+        let frame = if follow { replay.next(None)? } else { replay.poll()? };
+        let Some(frame) = frame else { return Ok(Outcome::Yes) };
+        if frame.is_heartbeat() {
+            if follow {
+                continue;
+            }
+            return Ok(Outcome::Yes);
+        }
+        let row = Row::from_json(&frame.data)
+            .ok_or_else(|| Failure::Output(io::Error::other("a frame of the log cannot be read")))?;
+        print(&[row], json)?;
+    }
+}
+
+/// The last rows, the oldest first, window by window.
+fn last(reader: &LogReader, lines: usize) -> Result<Vec<Row>> {
+    let mut window = reader.tail()?;
+    let mut rows = std::mem::take(&mut window.rows);
+    while rows.len() < lines
+        && let Some(before) = window.before.take()
+    {
+        window = reader.history(&before)?;
+        if window.rows.is_empty() {
+            break;
+        }
+        let mut older = std::mem::take(&mut window.rows);
+        older.append(&mut rows);
+        rows = older;
+        if rows.len() > lines.saturating_add(MAX_ROWS) {
+            break;
+        }
+    }
+    let surplus = rows.len().saturating_sub(lines);
+    rows.drain(..surplus);
+    Ok(rows)
+}
+
+fn print(rows: &[Row], json: bool) -> io::Result<()> {
+    let mut text = String::new();
+    for row in rows {
+        if json {
+            text.push_str(&row.to_json());
+        } else {
+            match &row.content {
+                RowContent::Line(line) => text.push_str(&printable(line)),
+                RowContent::Gap(reason) => {
+                    let reason = reason.map_or("missing", |reason| reason.word());
+                    text.push_str(&format!("[gap: {reason}]"));
+                }
+            }
+        }
+        text.push('\n');
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}

@@ -1,0 +1,106 @@
+//! Every agent once.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use gallivant_core::Host;
+use gallivant_core::harness_state::{Fleet, FleetOptions, FleetProbe, LeftOut, Options};
+
+use super::shown;
+use crate::arguments::State;
+use crate::exit::{Outcome, Result};
+use crate::table::Table;
+use crate::terminal::{Screen, Tone};
+
+/// How much JSON is collected before it is written.
+const PIECE: usize = 60 * 1024;
+
+pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<Outcome> {
+    let host = Host::system();
+    let probe = probe(asked);
+    let is_one = roots.len() == 1;
+    let is_asked = !asked.is.is_empty();
+    let now_ms = host.clock.wall_ms();
+    let (mut table, mut json) = (Table::new(shown::HEADINGS), String::new());
+    let mut out = screen.out();
+    let mut written = Ok(());
+    let (mut agents, mut others, mut left_out) = (0_usize, 0_usize, Vec::new());
+    for root in roots {
+        let fleet = Fleet::open(root, &bounds(asked), &Options::default(), &host)?;
+        let summary = fleet.for_each(probe, |entry| {
+            agents += 1;
+            if is_asked {
+                others += usize::from(!shown::is_one_of(&entry.derived, &asked.is));
+                return;
+            }
+            let path = if is_one && !asked.json {
+                shown::path_in(root, entry.path)
+            } else {
+                shown::path_below(root, entry.path)
+            };
+            if asked.json {
+                shown::write_json(&path, Some(&entry.derived), &mut json);
+                if json.len() >= PIECE && written.is_ok() {
+                    written = out.write_all(json.as_bytes());
+                    json.clear();
+                }
+            } else {
+                shown::add(&mut table, &path, &entry.derived, now_ms);
+            }
+        });
+        if let Some(said) = left_out_of(root, &summary.left_out) {
+            left_out.push(said);
+        }
+        // What a process that ends at once has read is given back by the system, and faster.
+        std::mem::forget(fleet);
+    }
+    written?;
+    if is_asked {
+        return Ok(Outcome::of(agents > 0 && others == 0));
+    }
+    if asked.json {
+        out.write_all(json.as_bytes())?;
+    } else if table.is_empty() {
+        let places: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
+        writeln!(out, "no agents below {}", places.join(" "))?;
+    } else {
+        table.write(&mut out, screen, usize::MAX)?;
+    }
+    out.flush()?;
+    std::mem::forget(table);
+    for said in left_out {
+        let _ = writeln!(std::io::stderr(), "gallivant: {said}");
+    }
+    Ok(Outcome::Yes)
+}
+
+pub(super) fn bounds(asked: &State) -> FleetOptions {
+    FleetOptions { max_depth: asked.depth, ..FleetOptions::default() }
+}
+
+pub(super) fn probe(asked: &State) -> FleetProbe {
+    if asked.no_probe { FleetProbe::None } else { FleetProbe::Lease }
+}
+
+/// One line on what was not looked at.
+pub(super) fn left_out_of(root: &Path, left_out: &LeftOut) -> Option<String> {
+    if left_out.is_empty() {
+        return None;
+    }
+    let counts = [
+        (left_out.too_deep, "too deep"),
+        (left_out.too_many, "too many"),
+        (left_out.unreadable, "unreadable"),
+        (left_out.unnameable, "of names that are not UTF-8"),
+    ];
+    let said: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let example = left_out.example.as_ref().map(|example| format!(": {example}")).unwrap_or_default();
+    Some(format!("directories below {} were not looked at, {}{example}", root.display(), said.join(", ")))
+}
+
+/// A heading's tone for what a person has to look at.
+pub(super) const NOTICE: Tone = Tone::Waiting;

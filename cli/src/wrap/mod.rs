@@ -1,0 +1,117 @@
+//! `gallivant wrap`: runs a program as an agent's session.
+//!
+//! - this file: claim, lease, variables, and the record of the real end;
+//! - [`child`]: the program, started with the signals that this process was started with;
+//! - [`signals`]: what comes meanwhile, taken one at a time; here alone is `unsafe`.
+//!
+//! The program shares this process's terminal and process group, so that what the terminal sends reaches it directly and no
+//! byte passes through here.
+
+mod child;
+mod signals;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use gallivant_core::Host;
+use gallivant_core::harness_state::{NewSession, Options, Session, Skip, Tick};
+
+use crate::arguments::Wrap;
+use crate::exit::{Failure, Outcome, Result};
+use crate::state::default_directory;
+use child::{Child, Ended};
+use signals::{Arrived, Signals};
+
+/// How often the session is asked whether a heartbeat is due.
+const TURN: Duration = Duration::from_secs(1);
+/// As a shell says it of a program that it cannot find, or cannot start.
+const NOT_FOUND: u8 = 127;
+const NOT_STARTED: u8 = 126;
+
+pub(crate) fn wrap(asked: &Wrap) -> Result<Outcome> {
+    let Some((program, arguments)) = asked.command.split_first() else {
+        return Err(Failure::Arguments("no program is named".to_owned(), "name one behind --"));
+    };
+    if Path::new(&asked.agent).components().count() != 1 || asked.agent.contains('/') || asked.agent == ".." {
+        let what = format!("the agent's name cannot be a directory's, agent=`{}`", asked.agent);
+        return Err(Failure::Arguments(what, "name it without slashes"));
+    }
+    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+    let new = NewSession {
+        directory: asked.dir.clone().unwrap_or_else(default_directory).join(&asked.agent),
+        agent: asked.agent.clone(),
+        harness: asked.harness.clone().or(name).unwrap_or_default(),
+        pty_session: Some(asked.pty_session.clone().unwrap_or_else(|| asked.agent.clone())),
+        token: None,
+    };
+    let session = Session::start(new, &Options::default(), &Host::system())?;
+    // From here on nothing is lost: a signal that comes before the program runs is passed on to it.
+    let signals = Signals::hold()?;
+    let mut child = match Child::start(program, arguments, &session.to_env(), &signals) {
+        Ok(child) => child,
+        Err(error) => {
+            let status = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED };
+            end(&session, &format!("exit {status}"));
+            tell(&format!("the program cannot be started, program=`{}`: {error}", program.display()));
+            return Ok(Outcome::Status(status));
+        }
+    };
+    if let Err(error) = session.attach(child.pid())
+        && error.reason() != Some("no-such-process")
+    {
+        tell(&format!("{error}; {}", error.remedy()));
+    }
+    let ended = attend(&session, &mut child, &signals)?;
+    end(&session, &ended.text());
+    drop(session);
+    match ended {
+        Ended::Exit(status) => Ok(Outcome::Status(status)),
+        Ended::Signal(signal) => Ok(Outcome::Status(signals.die_of(signal))),
+    }
+}
+
+/// Passes signals on and keeps the record fresh until the program has ended.
+fn attend(session: &Session, child: &mut Child, signals: &Signals) -> Result<Ended> {
+    let mut has_told = None;
+    let mut is_superseded = false;
+    loop {
+        match child.look()? {
+            child::Looked::Ended(ended) => return Ok(ended),
+            // Whoever has stopped the program at the terminal wants to go on with the shell; a later `fg` continues the
+            // whole group.
+            child::Looked::Stopped if signals::is_in_foreground() => signals.stop_too(),
+            child::Looked::Stopped | child::Looked::Runs => {}
+        }
+        match session.heartbeat_if_due() {
+            Ok(Tick::Skipped(Skip::Superseded | Skip::ForeignToken)) if !is_superseded => {
+                is_superseded = true;
+                tell("another session has claimed the seat; the program is asked to end");
+                child.signal(libc::SIGTERM);
+            }
+            Ok(_) => has_told = None,
+            // A full disk now is no reason to leave the program alone.
+            Err(error) => {
+                if has_told != Some(error.code()) {
+                    tell(&format!("{error}; {}", error.remedy()));
+                }
+                has_told = Some(error.code());
+            }
+        }
+        match signals.wait(TURN)? {
+            Arrived::Nothing | Arrived::Child => {}
+            Arrived::ByTerminal => {}
+            Arrived::Sent(signal) => child.signal(signal),
+        }
+    }
+}
+
+fn end(session: &Session, exit: &str) {
+    if let Err(error) = session.end(Some(exit)) {
+        tell(&format!("{error}; {}", error.remedy()));
+    }
+}
+
+fn tell(what: &str) {
+    let _ = writeln!(io::stderr(), "gallivant: {what}\r");
+}

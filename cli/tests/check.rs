@@ -1,0 +1,259 @@
+//! `gallivant check` over a directory with one of every damage, and `gallivant doctor`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use gallivant_core::Host;
+use gallivant_core::harness_state::{Observation, State};
+use gallivant_core::idempotency::{Begin, IdempotencyStore, StoreOptions};
+use gallivant_core::journal::{Content, Event, GapReason, Journal, Owner, Projection, Provenance};
+use gallivant_core::redaction::{Patterns, Redactor, Secrets};
+use serde_json::json;
+
+use crate::support::task::TaskRoot;
+use crate::{arguments, call, session, tree};
+
+/// Verdict by path, as JSON tells it.
+fn verdicts(root: &Path) -> (BTreeMap<String, String>, Option<i32>) {
+    let called = call(arguments!["check", "--json", "--all", root]);
+    let lines = called.json();
+    let (summary, files) = lines.split_last().expect("a summary");
+    assert_eq!(summary["files"], files.len(), "{called:?}");
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let found = files.iter().map(|file| (text(&file["path"]), text(&file["verdict"]))).collect();
+    (found, called.status)
+}
+
+fn plant(root: &Path, path: &str, text: impl AsRef<[u8]>) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+    std::fs::write(path, text).expect("planted");
+}
+
+fn journal(run: &Path, events: &[Event]) {
+    std::fs::create_dir_all(run).expect("a directory");
+    let owner = owner();
+    let redactor = Redactor::new(&Secrets::none(), Patterns::Recognised).expect("a redactor");
+    let host = Host::system();
+    let mut journal = Journal::open(run, owner, &host, &redactor).expect("a journal");
+    journal.append(events).expect("appended");
+    Projection::open(run, &host).and_then(|mut projection| projection.catch_up()).expect("projected");
+}
+
+fn owner() -> Owner {
+    Owner {
+        task_id: "t-1".into(),
+        run_id: "run-1".into(),
+        provider: "prov".into(),
+        job_id: Some("j-1".into()),
+        turn_id: Some("t-1".into()),
+    }
+}
+
+fn said(id: &str) -> Event {
+    let data = json_core(&json!({"text": id}));
+    Event {
+        id: id.into(),
+        provider_sequence: None,
+        provenance: Provenance::Provider,
+        timestamp: None,
+        content: Content::Said { kind: "message".into(), data },
+    }
+}
+
+fn json_core(value: &serde_json::Value) -> gallivant_core::json::Value {
+    gallivant_core::json::Value::parse(&value.to_string()).expect("JSON")
+}
+
+#[test]
+fn what_is_whole_is_whole() {
+    let root = tempfile::tempdir().expect("a directory");
+    let agent = session(root.path(), "agents/a");
+    agent.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let task = TaskRoot::new();
+    task.accepted(1);
+    copy(&task.path(), &root.path().join("task"));
+    journal(&root.path().join("task/run-1"), &[said("one"), said("two")]);
+    drop(IdempotencyStore::open(root.path().join("claims.db"), &StoreOptions::default(), &Host::system()));
+    let before = tree(root.path());
+    let (found, status) = verdicts(root.path());
+    assert_eq!(status, Some(0), "{found:?}");
+    for file in ["agents/a/harness-state", "task/execution.json", "task/run-1/events.jsonl", "claims.db"] {
+        assert_eq!(found.get(file).map(String::as_str), Some("whole"), "{file}: {found:?}");
+    }
+    assert_eq!(before, tree(root.path()), "nothing is changed");
+    let called = call(arguments!["check", root.path()]).with_status(0);
+    assert!(called.out.contains("whole") && called.out.lines().count() == 1, "{called:?}");
+}
+
+#[test]
+fn one_of_every_damage_is_told_from_the_others() {
+    let root = tempfile::tempdir().expect("a directory");
+    let root = root.path();
+    let mut expected = BTreeMap::new();
+    let mut expect = |path: &str, verdict: &str| expected.insert(path.to_owned(), verdict.to_owned());
+    plant(root, "a-cut/harness-state", "{\"schema\":\"st2.harness-state.v1\",\"agent\":\"x\"");
+    expect("a-cut/harness-state", "corrupt");
+    plant(root, "a-empty/harness-state", "");
+    expect("a-empty/harness-state", "corrupt");
+    drop(session(root, "a-future"));
+    let record = std::fs::read_to_string(root.join("a-future/harness-state")).expect("a record");
+    plant(root, "a-future/harness-state", record.replace("st2.harness-state.v1", "st2.harness-state.v9"));
+    expect("a-future/harness-state", "foreign-version");
+    plant(root, "a-floor/.harness-state.seq", "many\n");
+    expect("a-floor/.harness-state.seq", "corrupt");
+    std::fs::create_dir(root.join("a-lock")).expect("a directory");
+    std::os::unix::fs::symlink("/dev/null", root.join("a-lock/.harness-state.lock")).expect("a link");
+    expect("a-lock/.harness-state.lock", "corrupt");
+    plant(root, "a-staged/.harness-state.tmp-1-2-00000000000000aa", "{");
+    expect("a-staged/.harness-state.tmp-1-2-00000000000000aa", "staged");
+    plant(root, "a-left/.harness-state.tmp-1-2-00000000000000aa", "{");
+    let left = std::fs::File::options()
+        .write(true)
+        .open(root.join("a-left/.harness-state.tmp-1-2-00000000000000aa"));
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    left.and_then(|left| left.set_modified(long_ago)).expect("an old file");
+    expect("a-left/.harness-state.tmp-1-2-00000000000000aa", "abandoned");
+    plant(root, "t-cut/execution.json", "{\"version\":1,");
+    expect("t-cut/execution.json", "corrupt");
+    plant(root, "t-future/execution.json", "{\"version\":2}");
+    expect("t-future/execution.json", "foreign-version");
+    plant(root, "t-job/run-1/job.json", "[]");
+    expect("t-job/run-1/job.json", "corrupt");
+    plant(root, "t-latest/latest-run", "../up");
+    expect("t-latest/latest-run", "corrupt");
+    plant(root, "t-controls/controls/stop-1.json", "{\"version\":7}");
+    expect("t-controls/controls/stop-1.json", "foreign-version");
+    plant(root, "t-queue/local-output-queue.json", "{");
+    expect("t-queue/local-output-queue.json", "corrupt");
+    plant(root, "t-result/run-1/result.json", "{\"version\":1}");
+    expect("t-result/run-1/result.json", "whole");
+    plant(root, "health/health.lock", "");
+    expect("health/health.lock", "whole");
+    let scope = format!("health/{}.json", "ab".repeat(32));
+    plant(root, &scope, "{}");
+    expect(&scope, "foreign-version");
+    damaged_journals(root, &mut expect);
+    plant(root, "c-other.db", "no database at all");
+    broken_store(root, &mut expect);
+    let before = tree(root);
+    let (found, status) = verdicts(root);
+    let wrong: Vec<_> = expected.iter().filter(|(path, verdict)| found.get(*path) != Some(verdict)).collect();
+    assert!(wrong.is_empty(), "{wrong:#?} {found:#?}");
+    assert!(!found.contains_key("c-other.db"), "what is none of ours is passed over");
+    assert_eq!(status, Some(1));
+    assert_eq!(before, tree(root), "nothing is changed");
+    let shown = call(arguments!["check", root]).with_status(1);
+    for word in ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending"] {
+        assert!(shown.out.contains(word), "{word}: {}", shown.out);
+    }
+}
+
+fn damaged_journals(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<String>) {
+    let gap = Event::gap("lost", GapReason::Retained, Provenance::Provider);
+    journal(&root.join("j-gap/run-1"), &[said("one"), gap]);
+    expect("j-gap/run-1/events.jsonl", "gap");
+    let bent = root.join("j-bent/run-1");
+    journal(&bent, &[said("one"), said("two")]);
+    let log = std::fs::read_to_string(bent.join("events.jsonl")).expect("a log");
+    plant(&bent, "events.jsonl", log.replacen("one", "eno", 1));
+    expect("j-bent/run-1/events.jsonl", "corrupt");
+    let alone = root.join("j-alone/run-1");
+    journal(&alone, &[said("one")]);
+    std::fs::remove_file(alone.join("journal.json")).expect("removed");
+    expect("j-alone/run-1/events.jsonl", "corrupt");
+    let future = root.join("j-future/run-1");
+    journal(&future, &[said("one")]);
+    plant(&future, "journal.json", "{\"version\":2}");
+    expect("j-future/run-1/events.jsonl", "foreign-version");
+    // Announced and acknowledged: what a crash between the two leaves.
+    let pending = root.join("j-pending/run-1");
+    journal(&pending, &[said("one")]);
+    crash_in_append(&pending);
+    expect("j-pending/run-1/events.jsonl", "pending");
+    let unindexed = root.join("j-index/run-1");
+    journal(&unindexed, &[said("one")]);
+    std::fs::remove_file(unindexed.join("job.idx")).expect("removed");
+    expect("j-index/run-1/log-meta.json", "gap");
+}
+
+/// Stops in the middle of an append, as the death of the process does.
+fn crash_in_append(run: &Path) {
+    let owner = owner();
+    let redactor = Redactor::new(&Secrets::none(), Patterns::Recognised).expect("a redactor");
+    let mut journal = Journal::open(run, owner, &Host::system(), &redactor).expect("a journal");
+    let mut append = journal.begin(&[said("two")]).expect("begun");
+    journal.advance(&mut append).expect("announced");
+    drop(append);
+}
+
+fn broken_store(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<String>) {
+    let host = Host::system();
+    let store = |name: &str| {
+        let path = root.join(name);
+        let store = IdempotencyStore::open(&path, &StoreOptions::default(), &host).expect("a store");
+        match store.begin("op", &["me"], "key", b"{}").expect("begun") {
+            Begin::Create(mut reservation) => reservation.complete("agent-1", b"done").expect("completed"),
+            other => panic!("{}", other.word()),
+        }
+        drop(store);
+        path
+    };
+    let bent = store("c-bent.db");
+    sql(&bent, "UPDATE claims SET operation = 'other'");
+    expect("c-bent.db", "corrupt");
+    let future = store("c-future.db");
+    sql(&future, "PRAGMA user_version = 9");
+    expect("c-future.db", "foreign-version");
+}
+
+fn sql(path: &Path, text: &str) {
+    let connection = rusqlite::Connection::open(path).expect("a database");
+    connection.execute_batch(text).expect("done");
+    connection.close().expect("closed");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let to = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &to);
+        } else {
+            std::fs::copy(&path, &to).expect("copied");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_is_none_is_an_argument() {
+    let called = call(["check", "/nowhere/at/all"]).with_status(2);
+    assert!(called.err.starts_with("gallivant: GALLIVANT_INPUT: "), "{called:?}");
+    assert_eq!(called.err.lines().count(), 1);
+}
+
+#[test]
+fn the_doctor_tries_a_directory_and_leaves_nothing() {
+    let root = tempfile::tempdir().expect("a directory");
+    let called = call(arguments!["doctor", "--json", root.path().join("not/yet")]).with_status(0);
+    let tried: Vec<_> =
+        called.json().iter().map(|tried| tried["what"].as_str().expect("a word").to_owned()).collect();
+    for what in [
+        "version",
+        "file-system",
+        "write",
+        "locks",
+        "exchange",
+        "notification",
+        "boot",
+        "processes",
+        "claude",
+    ] {
+        assert!(tried.iter().any(|tried| tried == what), "{what}: {tried:?}");
+    }
+    assert_eq!(std::fs::read_dir(root.path()).expect("a directory").count(), 0);
+    let called = call(["doctor", "/proc"]).with_status(1);
+    assert!(called.out.contains("nothing can be made here"), "{called:?}");
+}

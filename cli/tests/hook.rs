@@ -1,0 +1,97 @@
+//! `gallivant hook`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use gallivant_core::harness_state::{Session, State};
+
+use crate::{program, session, tree};
+
+fn hook(session: Option<&Session>, arguments: &[&str], payload: &str) -> std::process::Output {
+    let mut command: Command = program();
+    command.arg("hook").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(session.map(Session::to_env).unwrap_or_default());
+    let mut child = command.spawn().expect("the program runs");
+    child.stdin.take().expect("a pipe").write_all(payload.as_bytes()).expect("taken");
+    child.wait_with_output().expect("it ends")
+}
+
+fn state(session: &Session) -> State {
+    let options = gallivant_core::harness_state::Options::default();
+    let reader = gallivant_core::harness_state::Reader::open(
+        session.writer().directory(),
+        &options,
+        &gallivant_core::Host::system(),
+    );
+    reader.read(None).expect("a record").state
+}
+
+#[test]
+fn hs_115_a_hook_writes_the_record_and_says_nothing() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    for (payload, expected) in [
+        (r#"{"hook_event_name":"UserPromptSubmit","prompt":"hi"}"#, State::Active),
+        (r#"{"hook_event_name":"Stop"}"#, State::Idle),
+    ] {
+        let output = hook(Some(&session), &["claude"], payload);
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+        assert_eq!(state(&session), expected);
+    }
+}
+
+#[test]
+fn hs_112_a_hook_that_changes_nothing_writes_no_byte() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    let stop = r#"{"hook_event_name":"Stop"}"#;
+    hook(Some(&session), &["claude"], stop);
+    let before = tree(root.path());
+    hook(None, &["claude"], stop);
+    hook(Some(&session), &["claude"], r#"{"hook_event_name":"WorktreeCreate"}"#);
+    hook(Some(&session), &["claude"], stop);
+    assert_eq!(before, tree(root.path()));
+}
+
+#[test]
+fn hs_115_whatever_is_wrong_the_status_is_0_and_the_log_has_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    for arguments in [&["claud"][..], &[], &["claude", "more"]] {
+        let output = hook(Some(&session), arguments, "{}");
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+    let log = std::fs::read_to_string(root.path().join("a/.harness-state.log")).expect("a log");
+    assert_eq!(log.lines().filter(|line| line.contains("reason=arguments")).count(), 3, "{log}");
+}
+
+#[test]
+fn the_notify_program_of_codex_takes_its_payload_as_an_argument() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    let output = hook(Some(&session), &["codex", r#"{"type":"agent-turn-complete"}"#], "");
+    assert!(output.status.success());
+    assert_eq!(state(&session), State::Idle);
+}
+
+#[test]
+fn what_a_hook_would_find_is_told_by_hand() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    session
+        .writer()
+        .observe(&gallivant_core::harness_state::Observation::new(State::Idle))
+        .expect("observed");
+    let found = hook(Some(&session), &["--check", "claude"], "");
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(found.status.success() && text.ends_with("ok\n"), "{text}");
+    assert!(!text.contains(&session.environment().identity.token));
+    let found = hook(None, &["--check"], "");
+    assert_eq!(found.status.code(), Some(1));
+}

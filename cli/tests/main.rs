@@ -1,0 +1,101 @@
+//! The command line as a user has it: the program itself, on directories that the core wrote.
+#![allow(missing_docs, reason = "a test's name says what it shows")]
+#![allow(clippy::disallowed_methods, reason = "the tests arrange files and processes")]
+
+mod check;
+mod claims;
+mod hook;
+mod hooks;
+mod pages;
+mod run;
+mod state;
+mod support;
+mod terminal;
+mod wrap;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use gallivant_core::Host;
+use gallivant_core::harness_state::{NewSession, Options, Session};
+use serde_json::Value as Json;
+
+/// The program, in an environment that says nothing.
+fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gallivant"));
+    command.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+    command
+}
+
+/// What a call of the program came to.
+#[derive(Debug)]
+struct Called {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Called {
+    fn of(output: Output) -> Self {
+        Called {
+            status: output.status.code(),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    /// The lines of standard output, each as JSON.
+    #[track_caller]
+    fn json(&self) -> Vec<Json> {
+        let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        self.out.lines().map(line).collect()
+    }
+
+    #[track_caller]
+    fn with_status(self, status: i32) -> Self {
+        assert_eq!(self.status, Some(status), "{self:?}");
+        self
+    }
+}
+
+fn call<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Called {
+    Called::of(program().args(arguments).output().expect("the program runs"))
+}
+
+/// Arguments of several kinds side by side.
+macro_rules! arguments {
+    ($($argument:expr),* $(,)?) => { [$(std::ffi::OsString::from(&$argument)),*] };
+}
+use arguments;
+
+/// A session of an agent in a directory of its own.
+fn session(root: &Path, agent: &str) -> Session {
+    let new = NewSession {
+        directory: root.join(agent),
+        agent: agent.to_owned(),
+        harness: "claude".to_owned(),
+        pty_session: Some(agent.to_owned()),
+        token: None,
+    };
+    Session::start(new, &Options::default(), &Host::system()).expect("a session")
+}
+
+/// Every file below a directory with its bytes and its time of change.
+fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let mut found = Vec::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                let changed = path.metadata().expect("a file").modified().expect("a time");
+                found.push((path.clone(), std::fs::read(&path).expect("a file"), changed));
+            }
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,117 @@
+//! `gallivant state`.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use gallivant_core::harness_state::{Ask, BlockedOn, Observation, State};
+
+use crate::{arguments, call, program, session};
+
+#[test]
+fn agents_are_shown_with_what_they_do_and_why_that_is_not_known() {
+    let root = tempfile::tempdir().expect("a directory");
+    let (idle, asking) = (session(root.path(), "idle"), session(root.path(), "teams/asking"));
+    idle.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let ask =
+        Observation { blocked_on: BlockedOn::Human, ask: Ask::Permission, ..Observation::new(State::Active) };
+    asking.writer().observe(&ask).expect("observed");
+    drop(session(root.path(), "gone").writer().observe(&Observation::new(State::Active)));
+    let called = call(arguments!["state", root.path()]).with_status(0);
+    let lines: Vec<&str> = called.out.lines().collect();
+    assert!(lines[0].starts_with("AGENT"), "{called:?}");
+    assert!(
+        lines[1].starts_with("gone") && lines[1].contains("unknown") && lines[1].contains("session-dead")
+    );
+    assert!(lines[2].starts_with("idle") && lines[2].contains(" idle ") && lines[2].contains("claude"));
+    assert!(lines[3].starts_with("teams/asking") && lines[3].contains("active, asks for a permission"));
+    assert!(!called.out.contains('\u{1b}'), "no colour into a pipe");
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn one_json_object_a_line_and_no_token_in_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let idle = session(root.path(), "a");
+    idle.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let called = call(arguments!["state", "--json", root.path()]).with_status(0);
+    let shown = &called.json()[0];
+    assert_eq!(shown["state"], "idle");
+    assert_eq!(shown["path"], root.path().join("a").to_str().expect("UTF-8"));
+    assert_eq!(shown["isUnknown"], false);
+    assert_eq!(shown["ownershipSequence"], 1);
+    assert!(!called.out.contains(&idle.environment().identity.token));
+}
+
+#[test]
+fn a_script_asks_and_is_answered_by_the_status_alone() {
+    let root = tempfile::tempdir().expect("a directory");
+    call(arguments!["state", "--is", "idle", root.path()]).with_status(1);
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let called = call(arguments!["state", "--is", "idle", root.path()]).with_status(0);
+    assert_eq!((&*called.out, &*called.err), ("", ""));
+    let two = session(root.path(), "two");
+    two.writer().observe(&Observation::new(State::Active)).expect("observed");
+    call(arguments!["state", "--is", "idle", root.path()]).with_status(1);
+    call(arguments!["state", "--is", "idle,active", root.path()]).with_status(0);
+    call(arguments!["state", "--is", "asleep", root.path()]).with_status(2);
+}
+
+#[test]
+fn a_script_waits_until_it_is_so() {
+    let root = tempfile::tempdir().expect("a directory");
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Active)).expect("observed");
+    let mut waiting = program()
+        .args(arguments!["state", "--watch", "--is", "idle", root.path()])
+        .spawn()
+        .expect("the program runs");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(waiting.try_wait().expect("it can be looked at"), None, "it waits");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    assert_eq!(waiting.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn a_watch_into_a_pipe_tells_each_change_as_a_line() {
+    let root = tempfile::tempdir().expect("a directory");
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Active)).expect("observed");
+    let mut watching = program()
+        .args(arguments!["state", "--watch", "--json", root.path()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(watching.stdout.take().expect("a pipe")).lines();
+    let mut next = || -> serde_json::Value {
+        serde_json::from_str(&lines.next().expect("a line").expect("UTF-8")).expect("JSON")
+    };
+    assert_eq!(next()["state"], "active");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    assert_eq!(next()["state"], "idle");
+    drop(one);
+    assert_eq!(next()["reason"], "session-dead");
+    watching.kill().expect("it runs");
+    watching.wait().expect("it ends");
+}
+
+#[test]
+fn an_explanation_names_the_row_that_decided() {
+    let root = tempfile::tempdir().expect("a directory");
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let called = call(arguments!["state", "--explain", "one", root.path()]).with_status(0);
+    assert!(called.out.starts_with("idle, by HS-84\n"), "{called:?}");
+    let called = call(arguments!["state", "--json", "--explain", root.path().join("one")]).with_status(0);
+    assert_eq!(called.json()[0]["clause"], "HS-84");
+    call(arguments!["state", "--explain", "nobody", root.path()]).with_status(1);
+}
+
+#[test]
+fn the_directory_may_come_from_the_environment() {
+    let root = tempfile::tempdir().expect("a directory");
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let output = program().arg("state").env("GALLIVANT_DIR", root.path()).output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("one"), "{output:?}");
+}
