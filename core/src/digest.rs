@@ -14,6 +14,23 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
+/// A SHA-256 that is made piece by piece.
+#[derive(Clone, Debug, Default)]
+pub struct Hashing(Sha256);
+
+impl Hashing {
+    /// Takes the next piece.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The SHA-256 of all pieces.
+    #[must_use]
+    pub fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
 /// The CRC-32C of these bytes, as 8 lower-case hexadecimal digits (EX-JRN-88).
 #[must_use]
 pub fn crc32c_hex(bytes: &[u8]) -> String {

@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "host",
             "redaction",
             "journal",
+            "artifacts",
             "verification",
         ],
     ),

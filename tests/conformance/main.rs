@@ -10,6 +10,7 @@ mod allocations;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod artifacts;
 mod cases;
 mod execution_boundary;
 mod execution_boundary_reading;

@@ -6,6 +6,7 @@ use super::{
     Cursor, HealthRecord, Limits, Nanos, Remaining, Round, backoff, cost, cursor, execution_live, keys,
     unsubmitted_initial_dispatch,
 };
+use crate::artifacts::{Detail, Tree, validate_manifest};
 use crate::error::{Code, Error, Result};
 use crate::json::{Number, Object, Value};
 use crate::redaction::{Secrets, sanitize};
@@ -19,7 +20,7 @@ const REPLACEMENT: char = '\u{fffd}';
 /// `checkCursor {cursor}`, `gapId {cursor}`, `idempotencyKey {taskId, provider, account, runId, operationId}`, `cancellationKey
 /// {taskId, provider, account, runId}`, `runId {taskId, provider, account, operationId}`, `replayKey {provider, providerJobId,
 /// turnId, eventId}`, `backoff {failures, jitter, retryAfterMs?, limits?}`, `intakeReservation {budgetUsd, remaining}`, `money
-/// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `executionLive {value}`, `unsubmittedInitialDispatch {entry,
+/// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `validateManifest {files, tree}`, `executionLive {value}`, `unsubmittedInitialDispatch {entry,
 /// ledger}`, `healthAuthorize {record, now}`.
 ///
 /// # Errors
@@ -71,6 +72,7 @@ pub fn call(name: &str, args: &str) -> Result<Value> {
             }
             sanitize(&args.any("value")?, secrets)
         }
+        "validateManifest" => args.validate_manifest(),
         "executionLive" => Ok(execution_live(&args.any("value")?).into()),
         "unsubmittedInitialDispatch" => {
             Ok(unsubmitted_initial_dispatch(&args.any("entry")?, &args.any("ledger")?).into())
@@ -120,6 +122,33 @@ impl Args {
         let checked = if is_cut { cursor::Checked { valid: false, bytes: 0 } } else { cursor::check(given) };
         let members = [("valid", Value::from(checked.valid)), ("bytes", Value::from(checked.bytes as u64))];
         members.into_iter().collect::<Object>().into()
+    }
+
+    /// The canonical entries (EX-ART-03). A path that was cut inside a character is no UTF-8.
+    fn validate_manifest(&self) -> Result<Value> {
+        let files = self.any("files")?;
+        let is_cut = |file: &Value| {
+            file.get("path").and_then(Value::as_str).is_some_and(|path| path.contains(REPLACEMENT))
+        };
+        if self.is_replaced
+            && let Some(entry) = files.as_array().unwrap_or_default().iter().position(is_cut)
+        {
+            return Err(Detail::Encoding.refuse(Some(entry)));
+        }
+        let manifest = validate_manifest(&files, &Tree::from_value(&self.any("tree")?)?)?;
+        let entries = manifest.entries().iter().map(|entry| {
+            let hash = |hash: Option<&[u8; 32]>| hash.map_or(Value::Null, |hash| digest::hex(hash).into());
+            let text = entry.text().map_or(Value::Null, Value::from);
+            let members = [
+                ("path", Value::from(entry.path())),
+                ("beforeHash", hash(entry.before())),
+                ("afterHash", hash(entry.after())),
+                ("text", text),
+            ];
+            Value::from(members.into_iter().collect::<Object>())
+        });
+        let members = [("files", Value::Array(entries.collect()))];
+        Ok(members.into_iter().collect::<Object>().into())
     }
 
     fn backoff(&self) -> Result<Value> {

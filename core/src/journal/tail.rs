@@ -20,7 +20,7 @@ use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::Value;
 use crate::json::canonical::write_string;
-use crate::storage::{DataAccess, DataFile, Directory};
+use crate::storage::{DataAccess, DataFile, Directory, Metadata};
 
 /// The most rows of one window (EX-JRN-61).
 pub const MAX_ROWS: usize = 400;
@@ -465,6 +465,10 @@ struct Empty;
 impl DataFile for Empty {
     fn size(&self) -> io::Result<u64> {
         Ok(0)
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<usize> {

@@ -10,6 +10,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs;
 use rustix::io::retry_on_intr;
 
+use super::directory::Metadata;
 use super::os_directory::metadata_of;
 
 /// How a data file is opened.
@@ -31,6 +32,12 @@ pub trait DataFile: Send + Sync + fmt::Debug {
     /// # Errors
     /// As the system says it.
     fn size(&self) -> io::Result<u64>;
+
+    /// What `stat` says of the open file now, whatever its name stands for by now.
+    ///
+    /// # Errors
+    /// As the system says it.
+    fn metadata(&self) -> io::Result<Metadata>;
 
     /// Reads from an offset until the buffer is full or the file has ended, and answers how many bytes it has read.
     ///
@@ -72,6 +79,10 @@ impl OsDataFile {
 impl DataFile for OsDataFile {
     fn size(&self) -> io::Result<u64> {
         Ok(metadata_of(&fs::fstat(&self.fd)?).size)
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        Ok(metadata_of(&fs::fstat(&self.fd)?))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {

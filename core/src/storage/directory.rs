@@ -172,6 +172,13 @@ pub trait Directory: Send + Sync + fmt::Debug {
         self.create(name)
     }
 
+    /// As [`Directory::create`], for a file of somebody's own tree: with exactly these permission bits, or with those that the
+    /// umask leaves of 0666.
+    ///
+    /// # Errors
+    /// As [`Directory::create`].
+    fn create_public(&self, name: &str, mode: Option<u32>) -> io::Result<Box<dyn NewFile>>;
+
     /// Appends to a file, creating it with mode 0600, and answers its size afterwards. Refuses links.
     ///
     /// # Errors
@@ -197,6 +204,19 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when anything stands there, else as the system says it.
     fn make_directory(&self, name: &str) -> io::Result<()>;
+
+    /// As [`Directory::make_directory`], for a directory of somebody's own tree: with what the umask leaves of 0777.
+    ///
+    /// # Errors
+    /// As [`Directory::make_directory`].
+    fn make_public_directory(&self, name: &str) -> io::Result<()>;
+
+    /// Renames to a name at which nothing stands, atomically.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when anything stands there, [`io::ErrorKind::Unsupported`] where the file system
+    /// cannot do it atomically, else as the system says it.
+    fn rename_new(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Puts `from` in the place of `to`, atomically for every reader.
     ///

@@ -165,7 +165,7 @@ impl Directory for OsDirectory {
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
             return Err(error);
         }
-        Ok(Box::new(OsNewFile { fd }))
+        Ok(Box::new(OsNewFile { fd, is_private: true }))
     }
 
     fn create_to_keep(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
@@ -176,7 +176,21 @@ impl Directory for OsDirectory {
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, PRIVATE))?;
-        Ok(Box::new(OsNewFile { fd }))
+        Ok(Box::new(OsNewFile { fd, is_private: true }))
+    }
+
+    fn create_public(&self, name: &str, mode: Option<u32>) -> io::Result<Box<dyn NewFile>> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let initial = if mode.is_some() { PRIVATE } else { Mode::from_raw_mode(0o666) };
+        let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, initial))?;
+        if let Some(mode) = mode
+            && let Err(error) = fs::fchmod(&fd, Mode::from_raw_mode(mode))
+        {
+            // Ours and not in use by anybody, so removing it leaves the disk as it was.
+            let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
+            return Err(error.into());
+        }
+        Ok(Box::new(OsNewFile { fd, is_private: false }))
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
@@ -237,6 +251,20 @@ impl Directory for OsDirectory {
         }
         // A umask that takes the owner's bits away would leave a directory that nobody can use.
         Ok(fs::chmodat(&self.fd, name, Mode::RWXU, AtFlags::empty())?)
+    }
+
+    fn make_public_directory(&self, name: &str) -> io::Result<()> {
+        Ok(fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o777))?)
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        return match fs::renameat_with(&self.fd, from, &self.fd, to, RenameFlags::NOREPLACE) {
+            Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
+            done => Ok(done?),
+        };
+        #[cfg(not(target_os = "linux"))]
+        return Err(io::ErrorKind::Unsupported.into());
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -339,6 +367,8 @@ impl Directory for OsDirectory {
 #[derive(Debug)]
 struct OsNewFile {
     fd: OwnedFd,
+    /// Whether mode 0600 was asked for, whatever the umask.
+    is_private: bool,
 }
 
 /// Whether a file that this process created had the mode that was asked for, so that its umask leaves the owner's bits.
@@ -356,7 +386,7 @@ impl NewFile for OsNewFile {
 
     fn into_open(self: Box<Self>) -> io::Result<OpenFile> {
         let mut stat = fs::fstat(&self.fd)?;
-        if Mode::from_raw_mode(stat.st_mode) != PRIVATE {
+        if self.is_private && Mode::from_raw_mode(stat.st_mode) != PRIVATE {
             UMASK_LEAVES_OWNER.store(false, Ordering::Relaxed);
             fs::fchmod(&self.fd, PRIVATE)?;
             stat = fs::fstat(&self.fd)?;

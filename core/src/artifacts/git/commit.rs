@@ -63,7 +63,7 @@ impl Git {
         let stream = stream(manifest, new)?;
         let bounds = Bounds { ms: WRITING_MS, ..Bounds::QUERY };
         let args = ["fast-import", "--quiet", "--force", "--done", "--date-format=raw"];
-        let commit = self.ask_with(&args, &stream, bounds)?;
+        let commit = self.ask_with(&[], &args, &stream, bounds)?;
         let commit = std::str::from_utf8(&commit).ok().and_then(|line| line.strip_suffix('\n'));
         let commit =
             object(commit.ok_or_else(|| malformed("fast-import"))?).map_err(|_| malformed("fast-import"))?;
@@ -90,7 +90,9 @@ impl Git {
             lines.push(0);
         }
         if !lines.is_empty() {
-            self.ask_with(&["update-index", "-z", "--index-info"], &lines, Bounds::QUERY)?;
+            // Writing the index looks into files that were changed as it was, through their filters.
+            let settings = self.without_filters()?;
+            self.ask_with(&settings, &["update-index", "-z", "--index-info"], &lines, Bounds::QUERY)?;
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::run::{Bounds, Failure};
 use super::{Changed, Difference, Git, malformed, object, parse, unanswered};
+use crate::artifacts::detail::Detail;
+use crate::artifacts::manifest::validate_pushed_tree;
 use crate::artifacts::tree::{Mode, Tracked, Tree};
 use crate::error::Result;
 
@@ -190,6 +192,20 @@ impl Git {
         Ok(Tree { input: Some(of_input), head: Some(tracked.clone()), index: Some(index) })
     }
 
+    /// Checks a revision that a run has pushed by itself (EX-ART-55): it descends from the input, is the head of the branch,
+    /// given as a whole ref, and its whole tree has no two names that are one to some file system (EX-ART-32).
+    ///
+    /// # Errors
+    /// `EXECUTION_RESULT`, reason `result-validation`; `EXECUTION_IO`, reason `tree`, also where the revision has not been
+    /// fetched.
+    pub fn check_pushed(&self, input: &str, pushed: &str, branch: &str) -> Result<()> {
+        let pushed = object(pushed).map_err(|_| Detail::Revision.refuse(None))?;
+        if !self.is_ancestor(input, pushed)? || self.commit_of_ref(branch)?.as_deref() != Some(pushed) {
+            return Err(Detail::Revision.refuse(None));
+        }
+        validate_pushed_tree(&self.tracked(pushed)?)
+    }
+
     /// What is not as it is committed, untracked files with it, ignored ones not: an empty list is a clean checkout.
     /// Filters that the repository's configuration names are not run; the index is not rewritten.
     ///
@@ -205,17 +221,12 @@ impl Git {
             "--no-renames",
             "--no-ahead-behind",
         ];
-        let output = self
-            .run_with(&self.without_filters()?, &args.map(OsStr::new), &[], Bounds::QUERY)
-            .map_err(|failure| failure.into_error("status"))?;
-        if !output.status.success() {
-            return Err(unanswered("status", &output));
-        }
-        parse::status(&output.stdout).ok_or_else(|| malformed("status"))
+        let answer = self.ask_with(&self.without_filters()?, &args, &[], Bounds::QUERY)?;
+        parse::status(&answer).ok_or_else(|| malformed("status"))
     }
 
     /// Settings that take the programs out of every filter that is configured.
-    fn without_filters(&self) -> Result<Vec<String>> {
+    pub(super) fn without_filters(&self) -> Result<Vec<String>> {
         let args = ["config", "--null", "--name-only", "--get-regexp", "^filter\\."].map(OsStr::new);
         let output = self.run(&args, &[], Bounds::QUERY).map_err(|failure| failure.into_error("config"))?;
         if !matches!(output.status.code(), Some(0 | 1)) {

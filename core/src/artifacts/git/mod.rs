@@ -78,13 +78,14 @@ impl Git {
 
     /// What a query prints that has to succeed.
     fn ask(&self, args: &[&str]) -> Result<Vec<u8>> {
-        self.ask_with(args, &[], Bounds::QUERY)
+        self.ask_with(&[], args, &[], Bounds::QUERY)
     }
 
-    fn ask_with(&self, args: &[&str], stdin: &[u8], bounds: Bounds) -> Result<Vec<u8>> {
+    fn ask_with(&self, settings: &[String], args: &[&str], stdin: &[u8], bounds: Bounds) -> Result<Vec<u8>> {
         let query = args.first().copied().unwrap_or_default();
         let given: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        let output = self.run(&given, stdin, bounds).map_err(|failure| failure.into_error(query))?;
+        let output = self.run_with(settings, &given, stdin, bounds);
+        let output = output.map_err(|failure| failure.into_error(query))?;
         if output.status.success() { Ok(output.stdout) } else { Err(unanswered(query, &output)) }
     }
 }

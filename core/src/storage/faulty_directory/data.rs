@@ -10,7 +10,7 @@ use super::machine::Purpose;
 use super::operation::{OperationKind, Request};
 use super::process::{OpenDescriptor, View, is_simulated_crash};
 use crate::storage::data_file::{DataAccess, DataFile};
-use crate::storage::directory::FileType;
+use crate::storage::directory::{FileType, Metadata};
 
 /// Opens a data file in a directory that is open as `path`.
 ///
@@ -67,6 +67,12 @@ impl DataFile for FaultyDataFile {
         self.descriptor.view().perform(&self.request(OperationKind::Metadata), |context| {
             Ok(context.machine.disk.live().content(self.node()).len() as u64)
         })
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.descriptor
+            .view()
+            .perform(&self.request(OperationKind::Metadata), |context| context.metadata(self.node()))
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {

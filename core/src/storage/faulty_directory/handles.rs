@@ -21,6 +21,8 @@ use crate::storage::directory::{
 pub(super) const MODE_OF_FILES: u32 = 0o600;
 /// What [`Directory::make_directory`] creates.
 const MODE_OF_RUN_DIRECTORIES: u32 = 0o700;
+/// What a umask of 022 leaves of 0666.
+const MODE_OF_PUBLIC_FILES: u32 = 0o644;
 
 /// How a directory in another one is called in a trace.
 pub(super) fn below(directory: &str, name: &str) -> String {
@@ -91,6 +93,25 @@ impl FaultyDirectory {
         Request::new(kind, &self.path).named(name)
     }
 
+    fn create_with(&self, name: &str, mode: u32) -> io::Result<Box<dyn NewFile>> {
+        let opened = self.view().perform(&self.request(OperationKind::Create, name), |context| {
+            let body = Body::File(Arc::default());
+            let disk = &mut context.machine.disk;
+            let node = disk.create(self.node(), name, body, mode, &context.stamp)?;
+            Ok(context.open(node, Purpose::Plain))
+        })?;
+        let descriptor = self.view().own(opened);
+        Ok(Box::new(FaultyNewFile { descriptor, directory: self.path.clone(), name: name.to_owned() }))
+    }
+
+    fn make_directory_with(&self, name: &str, mode: u32) -> io::Result<()> {
+        self.view().perform(&self.request(OperationKind::MakeDirectory, name), |context| {
+            let body = Body::Directory(Default::default());
+            let disk = &mut context.machine.disk;
+            disk.create(self.node(), name, body, mode, &context.stamp).map(drop)
+        })
+    }
+
     fn open_lock_with(&self, kind: OperationKind, name: &str) -> io::Result<Box<dyn LockFile>> {
         let (opened, identity) = self.view().perform(&self.request(kind, name), |context| {
             let disk = &mut context.machine.disk;
@@ -159,14 +180,11 @@ impl Directory for FaultyDirectory {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn NewFile>> {
-        let opened = self.view().perform(&self.request(OperationKind::Create, name), |context| {
-            let body = Body::File(Arc::default());
-            let disk = &mut context.machine.disk;
-            let node = disk.create(self.node(), name, body, MODE_OF_FILES, &context.stamp)?;
-            Ok(context.open(node, Purpose::Plain))
-        })?;
-        let descriptor = self.view().own(opened);
-        Ok(Box::new(FaultyNewFile { descriptor, directory: self.path.clone(), name: name.to_owned() }))
+        self.create_with(name, MODE_OF_FILES)
+    }
+
+    fn create_public(&self, name: &str, mode: Option<u32>) -> io::Result<Box<dyn NewFile>> {
+        self.create_with(name, mode.unwrap_or(MODE_OF_PUBLIC_FILES))
     }
 
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
@@ -210,10 +228,20 @@ impl Directory for FaultyDirectory {
     }
 
     fn make_directory(&self, name: &str) -> io::Result<()> {
-        self.view().perform(&self.request(OperationKind::MakeDirectory, name), |context| {
-            let body = Body::Directory(Default::default());
+        self.make_directory_with(name, MODE_OF_RUN_DIRECTORIES)
+    }
+
+    fn make_public_directory(&self, name: &str) -> io::Result<()> {
+        self.make_directory_with(name, MODE_OF_DIRECTORIES)
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+        self.view().perform(&self.request(OperationKind::Rename, from).and(to), |context| {
             let disk = &mut context.machine.disk;
-            disk.create(self.node(), name, body, MODE_OF_RUN_DIRECTORIES, &context.stamp).map(drop)
+            if disk.live().lookup(self.node(), to).is_ok() {
+                return Err(Errno::EEXIST.into());
+            }
+            disk.rename(self.node(), from, to, &context.stamp)
         })
     }
 

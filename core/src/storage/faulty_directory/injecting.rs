@@ -325,6 +325,12 @@ impl Directory for InjectingDirectory {
         Ok(self.new_file(inner, name))
     }
 
+    fn create_public(&self, name: &str, mode: Option<u32>) -> io::Result<Box<dyn NewFile>> {
+        let request = self.request(OperationKind::Create, name);
+        let inner = self.ledger.perform(&request, || self.inner.create_public(name, mode))?;
+        Ok(self.new_file(inner, name))
+    }
+
     fn append(&self, name: &str, bytes: &[u8]) -> io::Result<u64> {
         let request = self.request(OperationKind::Append, name).of_bytes(bytes.len());
         self.ledger.perform_writing(&request, bytes, |part| self.inner.append(name, part))
@@ -347,6 +353,16 @@ impl Directory for InjectingDirectory {
     fn make_directory(&self, name: &str) -> io::Result<()> {
         let request = self.request(OperationKind::MakeDirectory, name);
         self.ledger.perform(&request, || self.inner.make_directory(name))
+    }
+
+    fn make_public_directory(&self, name: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::MakeDirectory, name);
+        self.ledger.perform(&request, || self.inner.make_public_directory(name))
+    }
+
+    fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
+        let request = self.request(OperationKind::Rename, from).and(to);
+        self.ledger.perform(&request, || self.inner.rename_new(from, to))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -458,6 +474,10 @@ impl InjectingDataFile {
 impl DataFile for InjectingDataFile {
     fn size(&self) -> io::Result<u64> {
         self.ledger.perform(&self.request(OperationKind::Metadata), || self.inner.size())
+    }
+
+    fn metadata(&self) -> io::Result<Metadata> {
+        self.ledger.perform(&self.request(OperationKind::Metadata), || self.inner.metadata())
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
