@@ -108,8 +108,11 @@ impl CommandHost for SystemCommands {
         let why = running.attend(&self.host, deadline, output, stop);
         // Also where a pipe has failed: the process does not outlive the call.
         running.end(&self.host)?;
-        running.drain(output)?;
-        Ok(match why? {
+        let why = why?;
+        if !matches!(why, Over::Stopped) {
+            running.drain(output)?;
+        }
+        Ok(match why {
             Over::Exited => running.ending(invocation.report_option.is_some()),
             Over::TimedOut => End::TimedOut,
             Over::Stopped => End::Stopped,
