@@ -11,7 +11,8 @@
 //!   leaves a state that is described in `docs/format/`;
 //! - nothing is ever guessed: what is not known reads as `unknown`, with the reason;
 //! - it has no threads of its own (but for the watchdog of a process that serves a hook, and for the methods of a blocking
-//!   transport, which may have to be left alone), no global configuration and no output on any stream.
+//!   transport, which may have to be left alone), no global configuration and no output on any stream; the one program that
+//!   it starts is `git`, where a call says so.
 //!
 //! A session, one of its writers, and a reader that may be any other process:
 //!
@@ -86,3 +87,8 @@ pub struct GuideOfRust;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/transport.md")]
 pub struct GuideOfTransports;
+
+/// Compiles the guide's blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/verification.md")]
+pub struct GuideOfVerification;

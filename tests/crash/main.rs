@@ -28,3 +28,4 @@ mod health;
 mod idempotency;
 mod journal;
 mod local_output;
+mod verification;
