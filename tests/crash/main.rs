@@ -20,6 +20,7 @@ mod provider;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod run;
 
+mod artifacts;
 mod execution;
 mod execution_passes;
 mod harness_state;

@@ -4,6 +4,7 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at disk, time and processes itself")]
 
+mod artifacts;
 #[path = "../support/boundary.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod boundary;

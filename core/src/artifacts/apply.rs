@@ -319,8 +319,25 @@ fn moved(error: io::Error) -> Wrong {
 }
 
 /// Whether a name stands for this very file, unchanged.
-fn stands(place: &Place<'_>, name: &str, file: &Metadata) -> bool {
-    place.parent.metadata(name).is_ok_and(|found| is_same(&found, file))
+fn stands(place: &Place<'_>, name: &str, file: &Metadata) -> std::result::Result<bool, Wrong> {
+    match place.parent.metadata(name) {
+        Ok(found) => Ok(is_same(&found, file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Wrong::Failed("a file of a checkout cannot be looked at", error)),
+    }
+}
+
+/// Goes on where the names that have moved are right and the path leads here still; else `back` moves them back.
+fn settle(
+    right: std::result::Result<bool, Wrong>,
+    place: &Place<'_>,
+    back: impl FnOnce() -> io::Result<()>,
+) -> std::result::Result<(), Wrong> {
+    match right.and_then(|right| Ok(right && place.is_there()?)) {
+        Ok(true) => Ok(()),
+        Ok(false) => back().map_err(moved).and(Err(Detail::Exchanged.into())),
+        Err(wrong) => back().map_err(moved).and(Err(wrong)),
+    }
 }
 
 /// Puts the staged file in the place of the judged one.
@@ -333,18 +350,16 @@ fn exchange(
     match place.parent.exchange(staged, place.name) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
-            if !stands(place, place.name, &judged.metadata) || !stands(place, staged, new) {
+            if !stands(place, place.name, &judged.metadata)? || !stands(place, staged, new)? {
                 return Err(Detail::Exchanged.into());
             }
             return place.parent.rename(staged, place.name).map_err(moved);
         }
         Err(error) => return Err(moved(error)),
     }
-    let is_right = stands(place, staged, &judged.metadata) && stands(place, place.name, new);
-    if !is_right || !place.is_there()? {
-        place.parent.exchange(staged, place.name).map_err(moved)?;
-        return Err(Detail::Exchanged.into());
-    }
+    let right = stands(place, staged, &judged.metadata)
+        .and_then(|right| Ok(right && stands(place, place.name, new)?));
+    settle(right, place, || place.parent.exchange(staged, place.name))?;
     place.parent.remove(staged).map_err(moved)
 }
 
@@ -354,20 +369,13 @@ fn put(place: &Place<'_>, staged: &str, new: &Metadata) -> std::result::Result<(
         io::ErrorKind::AlreadyExists => Detail::Present.into(),
         _ => moved(error),
     })?;
-    if !stands(place, place.name, new) || !place.is_there()? {
-        rename_new(place, place.name, staged).map_err(moved)?;
-        return Err(Detail::Exchanged.into());
-    }
-    Ok(())
+    settle(stands(place, place.name, new), place, || rename_new(place, place.name, staged))
 }
 
 /// Takes the judged file away.
 fn take_away(place: &Place<'_>, kept: &str, judged: &Found) -> std::result::Result<(), Wrong> {
     rename_new(place, place.name, kept).map_err(moved)?;
-    if !stands(place, kept, &judged.metadata) || !place.is_there()? {
-        rename_new(place, kept, place.name).map_err(moved)?;
-        return Err(Detail::Exchanged.into());
-    }
+    settle(stands(place, kept, &judged.metadata), place, || rename_new(place, kept, place.name))?;
     place.parent.remove(kept).map_err(moved)
 }
 

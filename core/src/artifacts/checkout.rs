@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use super::detail::Detail;
 use crate::digest::Hashing;
 use crate::error::{Code, Error, Result};
@@ -174,6 +176,7 @@ impl Place<'_> {
                 return match self.parent.metadata(name).map(|metadata| metadata.file_type) {
                     Ok(FileType::Link) => Err(Detail::Link.into()),
                     Ok(FileType::Directory | FileType::Other) => Err(Detail::Special.into()),
+                    Ok(FileType::Regular) if was_something_else(&error) => Err(Detail::Exchanged.into()),
                     _ => Err(Wrong::Failed("a file of a checkout cannot be opened", error)),
                 };
             }
@@ -230,6 +233,12 @@ fn identity(directory: &dyn Directory) -> std::result::Result<FileIdentity, Wron
         .map_err(|error| Wrong::Failed("a directory of a checkout cannot be looked at", error))
 }
 
+/// Whether opening failed because of what stood there then: a link, no directory, a socket or a device.
+fn was_something_else(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::LOOP, Errno::NOTDIR, Errno::ISDIR, Errno::NXIO].contains(&errno))
+}
+
 fn open_directory(
     directory: &dyn Directory,
     name: &str,
@@ -238,6 +247,7 @@ fn open_directory(
         Ok(opened) => Ok(Some(opened)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => match directory.metadata(name).map(|metadata| metadata.file_type) {
+            Ok(FileType::Directory) if was_something_else(&error) => Err(Detail::Exchanged.into()),
             Ok(FileType::Directory) | Err(_) => {
                 Err(Wrong::Failed("a directory of a checkout cannot be opened", error))
             }
