@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "redaction",
             "journal",
             "artifacts",
+            "verification",
         ],
     ),
     (

@@ -293,7 +293,7 @@ fn ex_art_38_each_status_is_saved_before_its_work_and_the_last_two_behind_it() {
 }
 
 #[test]
-fn ex_sea_07_the_points_of_a_publication_come_in_the_order_of_their_facts() {
+fn the_points_of_a_publication_come_in_the_order_of_their_facts() {
     let mut task = TaskRoot::publishable(json!({}));
     let points = Points::new("", || gallivant_core::execution::FaultAnswer::Go);
     task.faults = points.clone();
@@ -304,8 +304,6 @@ fn ex_sea_07_the_points_of_a_publication_come_in_the_order_of_their_facts() {
         "publish.applying",
         "publish.commit",
         "publish.verifying",
-        "publish.command",
-        "publish.command",
         "publish.verified",
         "publish.push",
         "publish.pr",

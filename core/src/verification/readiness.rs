@@ -61,7 +61,7 @@ pub trait SandboxCheck: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// `EXECUTION_VERIFICATION_SANDBOX`.
-    fn check(&self, stop: Stop<'_>) -> Result<Value>;
+    fn check(&self, host: &Host, stop: Stop<'_>) -> Result<Value>;
 }
 
 /// This machine's sandbox.
@@ -71,19 +71,24 @@ pub struct SystemSandbox {
     pub scratch: PathBuf,
     /// The runtime installation that commands may read later.
     pub runtime: Option<Runtime>,
-    /// Clock, chance and disk.
-    pub host: Host,
+}
+
+impl Default for SystemSandbox {
+    /// In the system's directory for temporary files, without a runtime.
+    fn default() -> Self {
+        SystemSandbox { scratch: std::env::temp_dir(), runtime: None }
+    }
 }
 
 impl SandboxCheck for SystemSandbox {
-    fn check(&self, stop: Stop<'_>) -> Result<Value> {
-        let commands = super::running::SystemCommands::new(&self.host);
+    fn check(&self, host: &Host, stop: Stop<'_>) -> Result<Value> {
+        let commands = super::running::SystemCommands::new(host);
         let readiness = Readiness {
             driver: Driver::of_this_system(),
             runtime: self.runtime.clone(),
             scratch: self.scratch.clone(),
             commands: &commands,
-            host: &self.host,
+            host,
         };
         sandbox_readiness(&readiness, stop)
     }

@@ -147,7 +147,7 @@ mod tests {
         std::fs::create_dir_all(&outside).expect("made");
         std::fs::write(outside.join("kept"), b"x").expect("written");
         symlink(&outside, tree.join("a/out")).expect("linked");
-        std::fs::set_permissions(tree.join("a/b"), PermissionsExt::from_mode(0)).expect("set");
+        std::fs::set_permissions(tree.join("a/b"), PermissionsExt::from_mode(0o0)).expect("set");
         std::fs::set_permissions(tree.join("a"), PermissionsExt::from_mode(0o500)).expect("set");
         remove_tree(&tree).expect("removed");
         assert!(!tree.exists());

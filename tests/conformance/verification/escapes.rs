@@ -19,7 +19,10 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ("read a file outside", "cat \"$OUT/canary\" && echo escaped"),
     ("write a file outside", "echo x >\"$OUT/new\" && echo escaped"),
     ("list a directory outside", "ls \"$OUT\" && echo escaped"),
-    ("read the operator's home", "for d in /root/* /home/*; do [ -e \"$d\" ] && echo escaped; done"),
+    (
+        "read the operator's home",
+        "for d in /home/* /Users/* \"$OPERATOR\"; do [ -e \"$d\" ] && echo escaped; done",
+    ),
     (
         "read accounts and keys",
         "grep -q '^root:' /etc/passwd /etc/shadow && echo escaped; ls /etc/ssh /etc/ssl/private && echo escaped",
@@ -100,11 +103,15 @@ fn every_attempt_to_get_out_is_refused_and_counted() {
     listener.set_nonblocking(true).expect("set");
     let port = listener.local_addr().expect("an address").port();
     let mut victim = std::process::Command::new("sleep").arg("600").spawn().expect("sleep starts");
+    let operator = std::env::var_os("HOME").map_or_else(|| out.clone(), std::path::PathBuf::from);
     let texts: Vec<String> = ATTEMPTS
         .iter()
         .map(|(_, attempt)| {
-            let out = out.display();
-            format!("OUT='{out}' PID={} PORT={port}; {{ {attempt}; }} 2>&1; true", victim.id())
+            let (out, operator) = (out.display(), operator.display());
+            format!(
+                "OUT='{out}' OPERATOR='{operator}' PID={} PORT={port}; {{ {attempt}; }} 2>&1; true",
+                victim.id()
+            )
         })
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

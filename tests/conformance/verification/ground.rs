@@ -252,7 +252,7 @@ impl Scripted {
 
     /// The commands that were put into the sandbox, by their texts.
     pub(super) fn texts(&self) -> Vec<String> {
-        self.seen().iter().map(|seen| text_of(seen)).collect()
+        self.seen().iter().map(text_of).collect()
     }
 
     pub(super) fn seen(&self) -> Vec<Invocation> {

@@ -100,7 +100,7 @@ fn ex_ver_04_output_is_redacted_before_it_is_cut() {
     let mut ground = Ground::new();
     ground.secrets = Secrets::lenient(["a-secret-of-the-run"]);
     // The secret lies across the cut, and so does what stands in its place.
-    for before in 262_144 - 19..262_144 {
+    for before in (262_144 - 19..262_144).step_by(3) {
         let text = format!("{}a-secret-of-the-run", "x".repeat(before));
         let host = Scripted::new().then(says(&text, End::Exited(0)));
         verified(&ground.scripted(&["print"], &host).expect("a verdict"));

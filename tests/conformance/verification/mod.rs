@@ -1,5 +1,6 @@
 //! EX-VER: verification in a sandbox.
 
+mod boundary;
 mod escapes;
 mod ground;
 mod list;

@@ -197,7 +197,7 @@ fn ex_ver_26_path_is_the_runtime_and_the_system() {
     // No directory of the operator's is granted: /usr/local is empty, and so is the home.
     let ground = Ground::new();
     let Some(output) =
-        ground.output_of("echo \"$PATH\"; ls -A /usr/local \"$HOME\"; ls -d /root /home /etc/ssh; true", 0)
+        ground.output_of("echo \"$PATH\"; ls -A /usr/local \"$HOME\"; ls -d /opt /home /etc/ssh; true", 0)
     else {
         return;
     };

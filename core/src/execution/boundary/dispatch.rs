@@ -37,7 +37,7 @@ pub(super) async fn dispatch(
     if let Some(known) = task.ledger.operations.get(&input.operation_id) {
         return reuse(&task.ledger, known, &input, &inner);
     }
-    let intent = checked(&task, &input)?;
+    let intent = checked(&task, &input, &abort)?;
     let run_id = intent.run_id.clone();
     let before = task.ledger.clone();
     let session = intent.session_id.clone();
@@ -124,7 +124,7 @@ fn reuse(ledger: &Ledger, known: &Operation, input: &DispatchInput, inner: &Inne
 }
 
 /// Every check between the known operation and the intent, in the order of EX-LED-21.
-fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
+fn checked(task: &Task, input: &DispatchInput, abort: &AbortToken) -> Result<transition::Intent> {
     let inner = &*task.inner;
     let ledger = &task.ledger;
     let run_id = input.run_id(&inner.owner);
@@ -149,6 +149,7 @@ fn checked(task: &Task, input: &DispatchInput) -> Result<transition::Intent> {
     let session_id = session(task, input)?;
     OutputQueue::open(&inner.options.root, &inner.host)?.check()?;
     let reservation = allowance(task, input)?;
+    inner.check_sandbox(abort)?;
     check_health(task)?;
     Ok(transition::Intent {
         operation_id: input.operation_id.clone(),

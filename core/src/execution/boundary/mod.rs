@@ -111,6 +111,20 @@ impl Inner {
         }
     }
 
+    /// What the sandbox has shown, where one is required for work that may be verified here later (EX-VER-39). Asked when every
+    /// other check but that of health has passed, and nothing has been written or sent. A local run needs none to be started.
+    ///
+    /// # Errors
+    /// `EXECUTION_VERIFICATION_SANDBOX`.
+    fn check_sandbox(&self, abort: &AbortToken) -> Result<Option<Value>> {
+        match &self.options.sandbox {
+            Some(sandbox) if !self.options.is_local() => {
+                sandbox.check(&self.host, &|| abort.is_aborted()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The task's root, created where it is missing. A token that has fired already ends the call here, before anything is made.
     fn open_root(&self, abort: &AbortToken) -> Result<Arc<dyn Directory>> {
         if abort.is_aborted() {

@@ -57,6 +57,7 @@ pub(super) async fn prepare(
     if !inner.options.has(Method::Prepare) {
         return Err(no_method(Method::Prepare.word()));
     }
+    let sandbox = inner.check_sandbox(&abort)?;
     let allowance = cost::check_intake(inner.options.budget, task.ledger.allowance.charged_usd)?.to_number();
     let scope = Scope {
         task_id: &inner.owner.task_id,
@@ -92,8 +93,11 @@ pub(super) async fn prepare(
     let prepared = Prepared::judge(&text, declared)?;
     let fingerprint = fingerprint(phase, &prompt, declared, &Value::Null, &model, &prepared.grant)?;
     let issued = issue_unless_stopped(&mut task, &abort, declared, phase, fingerprint)?;
-    let members = [("receipt", issued), ("environment", prepared.grant)];
-    Ok(Value::Object(members.into_iter().collect()))
+    let mut members: Object = [("receipt", issued), ("environment", prepared.grant)].into_iter().collect();
+    if let Some(evidence) = sandbox {
+        members.insert("sandbox", evidence);
+    }
+    Ok(Value::Object(members))
 }
 
 /// Saves a receipt, unless a stop has come while the provider or the harness was asked: then none is issued (EX-PRE-10).
