@@ -77,8 +77,18 @@ fn ex_ver_41_a_publication_proves_the_sandbox_on_its_own_checkout_and_publishes_
     // EX-SEA-07: each point behind its fact.
     let seen = points.seen();
     let own: Vec<_> = seen.iter().filter_map(|point| point.strip_prefix("publish.")).collect();
-    let expected =
-        ["applying", "commit", "verifying", "command", "command", "command", "verified", "push", "pr", "published"];
+    let expected = [
+        "applying",
+        "commit",
+        "verifying",
+        "command",
+        "command",
+        "command",
+        "verified",
+        "push",
+        "pr",
+        "published",
+    ];
     assert_eq!(own, expected);
     // The view of a result shows both, and a repetition gives the same.
     let boundary = task.boundary();

@@ -10,6 +10,7 @@ use gallivant_core::execution::contract::ErrorKind;
 use gallivant_core::execution::{AbortToken, Boundary, Call, Port, Reply, Step, TransportError};
 use gallivant_core::json::Value;
 use gallivant_core::publication::{Plan, reconcile_execution_result};
+use gallivant_core::testing::FaultyFileSystem;
 use serde_json::{Value as Json, json};
 
 use super::pass::{observation, result_with, says};
@@ -67,6 +68,8 @@ pub(crate) struct Field {
     pub(crate) dirties: Option<String>,
     /// Before which command whoever publishes is gone, from 0.
     pub(crate) gone_in: Option<usize>,
+    /// Where a sandbox leaves evidence; the machine's own disk where there is none.
+    pub(crate) disk: Option<FaultyFileSystem>,
     /// What a method answers instead.
     pub(crate) says: BTreeMap<&'static str, Json>,
     /// Every call, as `port.method`.
@@ -94,6 +97,7 @@ impl Field {
             exits: BTreeMap::new(),
             dirties: None,
             gone_in: None,
+            disk: None,
             says: BTreeMap::new(),
             calls: Vec::new(),
             fate: None,
@@ -169,7 +173,11 @@ impl Field {
             "endedAt": null, "commands": [], "blocked": null
         });
         let path = Path::new(input["directory"].as_str().expect("a path")).join("verification.json");
-        let save = |evidence: &Json| std::fs::write(&path, evidence.to_string()).expect("saved");
+        let disk = self.disk.clone();
+        let save = |evidence: &Json| match &disk {
+            Some(disk) => disk.plant_file(&path, evidence.to_string()).expect("saved"),
+            None => std::fs::write(&path, evidence.to_string()).expect("saved"),
+        };
         let mut blocked = None;
         if !self.has_sandbox {
             blocked = Some(
@@ -208,12 +216,34 @@ impl Field {
         self.publish_watched(boundary, plan, &mut |_, _| {})
     }
 
+    /// As [`Field::publish`], as long as this says at a call that whoever publishes is still there.
+    pub(crate) fn publish_while(
+        &mut self,
+        boundary: &Boundary,
+        plan: &Plan,
+        is_alive: &mut dyn FnMut(&str, &mut Field) -> bool,
+    ) -> Option<Result<Json, Error>> {
+        self.run(boundary, plan, is_alive)
+    }
+
     /// As [`Field::publish`], and does something whenever a call is handed out, before it has any effect.
     pub(crate) fn publish_watched(
         &mut self,
         boundary: &Boundary,
         plan: &Plan,
         watch: &mut dyn FnMut(&str, &mut Field),
+    ) -> Option<Result<Json, Error>> {
+        self.run(boundary, plan, &mut |call, field| {
+            watch(call, field);
+            true
+        })
+    }
+
+    fn run(
+        &mut self,
+        boundary: &Boundary,
+        plan: &Plan,
+        is_alive: &mut dyn FnMut(&str, &mut Field) -> bool,
     ) -> Option<Result<Json, Error>> {
         let mut machine = reconcile_execution_result(boundary, "run-1", plan.clone(), AbortToken::new());
         let mut step = machine.start();
@@ -223,7 +253,9 @@ impl Field {
                 Step::Call(call) => call,
             };
             let name = format!("{}.{}", call.port.word(), call.method);
-            watch(&name, self);
+            if !is_alive(&name, self) {
+                return None;
+            }
             self.calls.push(name);
             let fate = self.fate.filter(|(nth, _)| *nth == self.calls.len()).map(|(_, fate)| fate);
             let io = || Reply::Error(TransportError::of(ErrorKind::Io, "the line is gone"));
