@@ -58,6 +58,7 @@ const PARTS: &[&str] = &[
     "execution/failure.rs",
     "execution/machine.rs",
     "execution/boundary.rs",
+    "execution/publication.rs",
     "execution/transport.rs",
     "execution/drive.rs",
     "execution/functions.rs",

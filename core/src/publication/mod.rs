@@ -6,7 +6,7 @@
 //! - [`result`](mod@result): what of a private result is published;
 //! - [`ports`]: who answers its calls in Rust, and the loop that carries them out;
 //! - [`git`]: a checkout on this machine; [`remote`]: a publisher that pushes by the program `git`;
-//!   [`sandbox`]: verification in this system's sandbox;
+//!   [`sandbox`]: verification in this system's sandbox; [`local`]: these made of JSON, and the machine by its name;
 //! - `ask`: the calls that it makes;
 //! - [`functions`]: the pure functions under their public names.
 //!
@@ -16,6 +16,7 @@
 mod ask;
 pub mod functions;
 pub mod git;
+pub mod local;
 pub mod next;
 pub mod plan;
 pub mod ports;
@@ -26,6 +27,7 @@ pub mod sandbox;
 
 pub use crate::execution::application::{Checkpoint, OwnerKeys, Status};
 pub use git::GitCheckout;
+pub use local::{LocalPorts, call};
 pub use next::{Block, Facts, Found, Next, publication_next};
 pub use plan::Plan;
 pub use ports::{Answers, Failure, Place, Ports, Publisher, PublisherPort, Pushed, drive};

@@ -1,7 +1,7 @@
 //! The execution layer: paid work is recorded, never doubled, never lost and never mistaken.
 //!
 //! In reading order: `words` (the constants), `failure` (how a transport's method fails), `abort_token`, `boundary`, `machine`
-//! (the raw steps), `transport` (a table of callbacks), `drive` (a machine to its end), `functions` (what needs no boundary).
+//! (the raw steps), `publication` (the ports that this machine answers), `transport` (a table of callbacks), `drive` (a machine to its end), `functions` (what needs no boundary).
 
 mod abort_token;
 mod boundary;
@@ -9,6 +9,7 @@ mod drive;
 mod failure;
 mod functions;
 mod machine;
+mod publication;
 mod transport;
 mod words;
 
@@ -18,6 +19,7 @@ pub use drive::*;
 pub use failure::*;
 pub use functions::*;
 pub use machine::*;
+pub use publication::*;
 pub use transport::*;
 pub use words::*;
 
