@@ -21,16 +21,16 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_SEQUENCES=500 "${tests[@]}" --test model -- --nocapture
     # A thousand worlds of a hundred steps in each round; the first seed that fails is printed and replays alone.
     GALLIVANT_SEED=$((seed * 10000)) GALLIVANT_STEPS=${GALLIVANT_STEPS:-100000} "${tests[@]}" --test simulation -- --nocapture
-    GALLIVANT_KILLS=$kills "${tests[@]}" --test races -- --nocapture
+    GALLIVANT_KILLS=$kills GALLIVANT_SWAP_SECONDS=30 "${tests[@]}" --test races -- --nocapture
     GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py
     GALLIVANT_CONTENTION_SECONDS=60 python3 tests/interop/test_contention.py
     GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_INTERLEAVINGS=250 python3 tests/interop/test_idempotency.py
     seed=$((seed + 1))
     rounds=$((rounds + 1))
 done
-# Every operation and every fault point of every call of the execution layer, and of publication.
-GALLIVANT_EVERY=1 "${tests[@]}" --test crash execution -- --nocapture
-GALLIVANT_EVERY=1 "${tests[@]}" --test crash publication -- --nocapture
+# Every operation and every fault point of every call of the execution layer and of publication, and every pair of crashes of an
+# application.
+GALLIVANT_EVERY=1 "${tests[@]}" --test crash -- execution artifacts publication --nocapture
 # EX-JRN-79 at its full size.
 cargo test --locked --release -q -p gallivant-core --lib -- --ignored --nocapture ten_million_keys
 fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"

@@ -437,6 +437,19 @@ export function unresolved(root: Path, options?: CallOptions & { host?: Host | n
 
 /** Refuses with `EXECUTION_DEPENDENCY` a runtime of another contract version, or without the shared intake service. */
 export function assertExecutionDependency(runtime: { contractVersion?: number | undefined, intake?: unknown }): void
+/** A file of a result, as a manifest has it: `beforeHash` null creates, `afterHash` and `text` null delete. */
+export interface ManifestEntry { path: string, beforeHash: string | null, afterHash: string | null, text: string | null }
+/** A path that Git tracks, its mode as six octal digits. */
+export interface TrackedPath { path: string, mode: string }
+/** What Git tracks. A list that could not be read whole is null. */
+export interface TrackedTree { input: TrackedPath[] | null, head: TrackedPath[] | null, index: TrackedPath[] | null }
+/**
+ * The canonical entries of a result's files. Throws `EXECUTION_RESULT`, reason `result-validation`, for a list that is refused as a
+ * whole, and `EXECUTION_IO`, reason `tree`, where nothing can be concluded (EX-ART-03).
+ */
+export function validateManifest(files: readonly ManifestEntry[] | RawJson, tree: TrackedTree | RawJson): { files: ManifestEntry[] }
+/** Throws `EXECUTION_RESULT`, reason `result-validation`, for a raw text that may not be made public as it is (EX-ART-44). */
+export function publicTextCheck(text: string): void
 /** Whether a run is live, by its ledger metadata or by a raw job record. */
 export function executionLive(value: object | RawJson): boolean
 /** Whether an entry's start was never submitted, by its marker and the task's ledger, which may be null. */

@@ -187,13 +187,13 @@ async function unresolved(root, options) {
 const {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  replayKey, runId, unsubmittedInitialDispatch,
+  publicTextCheck, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 } = pure
 
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, HealthStore, Machine,
   PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry,
-  executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, replayKey,
-  runDispatchLane, runId, runLane, runProgressLane, unresolved, unsubmittedInitialDispatch,
+  executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, publicTextCheck,
+  replayKey, runDispatchLane, runId, runLane, runProgressLane, unresolved, unsubmittedInitialDispatch, validateManifest,
 }

@@ -54,6 +54,8 @@ const runId = ({ taskId, provider, account, operationId }) => call('runId', { ta
 const replayKey = ({ provider, providerJobId, turnId, eventId }) => call('replayKey', { provider, providerJobId, turnId, eventId })
 const backoff = ({ failures, jitter, retryAfterMs, limits }) => call('backoff', { failures, jitter, retryAfterMs, limits })
 const crc32c = (text) => call('crc32c', { text })
+const validateManifest = (files, tree) => call('validateManifest', { files, tree })
+const publicTextCheck = (text) => { call('publicTextCheck', { text }) }
 const executionLive = (value) => call('executionLive', { value })
 const unsubmittedInitialDispatch = (entry, ledger) => call('unsubmittedInitialDispatch', { entry, ledger })
 const healthAuthorize = (record, now) => call('healthAuthorize', { record, now })
@@ -61,5 +63,5 @@ const healthAuthorize = (record, now) => call('healthAuthorize', { record, now }
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  replayKey, runId, unsubmittedInitialDispatch,
+  publicTextCheck, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 }

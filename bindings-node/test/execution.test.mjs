@@ -282,6 +282,14 @@ test('ex_sea_15_ex_cap_26_the_pure_functions_are_the_core_s', () => {
   assert.equal(ex.unsubmittedInitialDispatch(entry, null), true)
   const record = { version: 1, provider: 'p', account: 'a', ok: true, checkedAt: 1, nextAttemptAt: 9, failures: 0 }
   assert.deepEqual([ex.healthAuthorize(record, 8), ex.healthAuthorize(record, 9), ex.healthAuthorize(null, 1)], [true, false, false])
+  const tree = { input: [], head: [], index: [] }
+  const file = { path: './a', beforeHash: null, afterHash: '1b16b1df538ba12dc3f97edbb85caa7050d46c148134290feba80f8236c83db9', text: 'n' }
+  assert.deepEqual(ex.validateManifest([file], tree), { files: [{ ...file, path: 'a' }] })
+  assert.throws(() => ex.validateManifest([file, file], tree), refusal('EXECUTION_RESULT'))
+  assert.throws(() => ex.validateManifest([{ ...file, path: '\ud800' }], tree), refusal('EXECUTION_RESULT'))
+  assert.throws(() => ex.validateManifest([file], { ...tree, head: null }), refusal('EXECUTION_IO'))
+  ex.publicTextCheck('a title')
+  assert.throws(() => ex.publicTextCheck('a\0title'), refusal('EXECUTION_RESULT'))
   ex.assertExecutionDependency({ contractVersion: ex.EXECUTION_VERSION, intake: {} })
   assert.throws(() => ex.assertExecutionDependency({ contractVersion: 1 }), refusal('EXECUTION_DEPENDENCY'))
   assert.throws(() => ex.assertExecutionDependency({ contractVersion: 2, intake: {} }), refusal('EXECUTION_DEPENDENCY'))

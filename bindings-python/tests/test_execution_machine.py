@@ -147,6 +147,17 @@ class Functions(unittest.TestCase):
     def test_waiting_and_health(self):
         self.assertGreater(execution.backoff(3, 1.0), execution.backoff(3, 0.0))
         self.assertGreaterEqual(execution.backoff(1, 0.5, retry_after_ms=90_000.5, limits={"progressMs": 5000}), 90_001)
+        tree = {"input": [], "head": [], "index": []}
+        digest = "1b16b1df538ba12dc3f97edbb85caa7050d46c148134290feba80f8236c83db9"
+        file = {"path": "./a", "beforeHash": None, "afterHash": digest, "text": "n"}
+        self.assertEqual(execution.validate_manifest([file], tree), [{**file, "path": "a"}])
+        with self.assertRaises(gallivant.ExecutionResultError):
+            execution.validate_manifest([file, file], tree)
+        with self.assertRaises(gallivant.ExecutionIoError):
+            execution.validate_manifest([file], {**tree, "head": None})
+        execution.public_text_check("a title")
+        with self.assertRaises(gallivant.ExecutionResultError):
+            execution.public_text_check("a\0title")
         self.assertFalse(execution.health_authorize(None, NOW))
         record = {"version": 1, "provider": "p", "account": "a", "ok": True, "checkedAt": NOW, "failures": 0}
         self.assertTrue(execution.health_authorize({**record, "nextAttemptAt": NOW + 1}, NOW))

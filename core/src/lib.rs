@@ -11,7 +11,8 @@
 //!   leaves a state that is described in `docs/format/`;
 //! - nothing is ever guessed: what is not known reads as `unknown`, with the reason;
 //! - it has no threads of its own (but for the watchdog of a process that serves a hook, and for the methods of a blocking
-//!   transport, which may have to be left alone), no global configuration and no output on any stream.
+//!   transport, which may have to be left alone), no global configuration and no output on any stream; the one program that
+//!   it starts is `git`, where a call says so.
 //!
 //! A session, one of its writers, and a reader that may be any other process:
 //!
@@ -47,7 +48,7 @@
 //!
 //! The modules, in reading order: [`error`], [`clock`], [`random`], [`process`], [`host`] (the four together with
 //! the disk), [`digest`], [`json`], [`storage`] know nothing of the domains. The domains are [`harness_state`],
-//! [`redaction`], [`journal`], [`execution`], [`publication`] and [`idempotency`].
+//! [`redaction`], [`artifacts`], [`verification`], [`journal`], [`execution`], [`publication`] and [`idempotency`].
 //! [`testing`] replaces the machine by one that a test controls.
 
 pub mod artifacts;

@@ -19,6 +19,8 @@ fn length() -> Duration {
     Duration::from_secs(seconds.unwrap_or(3))
 }
 
+const DIRECTORY_AND_LINK: [&str; 2] = ["root/out", "root/door"];
+
 struct Ground {
     above: tempfile::TempDir,
 }
@@ -62,10 +64,10 @@ impl Ground {
         renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).expect("exchanged");
     }
 
-    /// Runs `turn` for a while, beside a thread that exchanges the directory and the link. Answers how often both ran.
-    fn beside_a_swap(&self, mut turn: impl FnMut()) -> (u64, u64) {
+    /// Runs `turn` for a while, beside a thread that exchanges these two. Answers how often both ran.
+    fn beside_a_swap(&self, swapped: [&str; 2], mut turn: impl FnMut()) -> (u64, u64) {
         let (is_over, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
-        let (out, door) = (self.path("root/out"), self.path("root/door"));
+        let [out, door] = swapped.map(|name| self.path(name));
         std::thread::scope(|scope| {
             let (is_over, counted) = (&is_over, &swaps);
             scope.spawn(move || {
@@ -102,7 +104,7 @@ fn ex_art_67_c_058_what_is_hashed_beside_a_swap_is_never_outside() {
     let ground = Ground::new();
     let checkout = Checkout::open(&ground.path("root"), &Host::system()).expect("a checkout");
     let (mut inside, mut refused) = (0_u64, 0_u64);
-    let (turns, swaps) = ground.beside_a_swap(|| {
+    let (turns, swaps) = ground.beside_a_swap(DIRECTORY_AND_LINK, || {
         for path in ["out/a", "out/deep/b"] {
             match checkout.hash(path) {
                 Ok(hash) => {
@@ -120,6 +122,40 @@ fn ex_art_67_c_058_what_is_hashed_beside_a_swap_is_never_outside() {
     assert!(inside > 0 && refused > 0 && swaps > 1_000, "{inside} read, {refused} refused, {swaps} swaps");
 }
 
+/// The target itself. What the other thread makes of the names in the directory is its own affair; what it leads to is not.
+#[test]
+fn ex_art_67_a_target_that_is_exchanged_for_a_link_leads_nowhere() {
+    let ground = Ground::new();
+    std::os::unix::fs::symlink("../../outside/a", ground.path("root/out/l")).expect("linked");
+    let before = ground.outside();
+    let checkout = Checkout::open(&ground.path("root"), &Host::system()).expect("a checkout");
+    let tree = Tree::of([Tracked::new("out/a", Mode::Regular)]);
+    // What stands outside is named as what is expected: following the link once would be enough.
+    let hash = |text: &str| sha256_hex(text.as_bytes());
+    let files =
+        json!([{ "path": "out/a", "beforeHash": hash("top"), "afterHash": hash("gone"), "text": "gone" }]);
+    let files = Value::parse(&files.to_string()).expect("it is JSON");
+    let manifest = validate_manifest(&files, &tree).expect("valid");
+    let (mut inside, mut refused) = (0_u64, 0_u64);
+    let (turns, swaps) = ground.beside_a_swap(["root/out/a", "root/out/l"], || {
+        match checkout.hash("out/a") {
+            Ok(hash) => {
+                assert_eq!(hash, Some(sha256(b"in")), "a file outside was read");
+                inside += 1;
+            }
+            Err(error) => {
+                assert_eq!(error.code(), Code::ExecutionResult, "{error}");
+                refused += 1;
+            }
+        }
+        let error = apply(&checkout, &manifest, Start::Resumed).expect_err("it is not there");
+        assert_eq!(error.code(), Code::ExecutionResult, "{error}");
+    });
+    println!("{turns} turns, {swaps} swaps: {inside} read, {refused} refused");
+    assert!(inside > 0 && refused > 0 && swaps > 1_000, "{inside} read, {refused} refused, {swaps} swaps");
+    assert_eq!(ground.outside(), before, "something outside was written");
+}
+
 #[test]
 fn ex_art_67_what_is_applied_beside_a_swap_is_never_outside() {
     let ground = Ground::new();
@@ -135,7 +171,7 @@ fn ex_art_67_what_is_applied_beside_a_swap_is_never_outside() {
     let back = manifest("changed", "in");
     let checkout = Checkout::open(&ground.path("root"), &Host::system()).expect("a checkout");
     let (mut applied, mut refused, mut forward) = (0_u64, 0_u64, true);
-    let (turns, swaps) = ground.beside_a_swap(|| {
+    let (turns, swaps) = ground.beside_a_swap(DIRECTORY_AND_LINK, || {
         match apply(&checkout, if forward { &there } else { &back }, Start::Resumed) {
             Ok(_) => {
                 applied += 1;

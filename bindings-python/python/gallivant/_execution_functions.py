@@ -106,6 +106,20 @@ def sanitize(value: object, secrets: Iterable[str] = ()) -> Any:
     return _call("sanitize", {"value": value, "secrets": list(secrets)})
 
 
+def validate_manifest(files: object, tree: object) -> list[dict[str, Any]]:
+    """The canonical entries of a result's files, checked against `{input, head, index}`, each a list of `{path, mode}`, or None
+    where it could not be read. Raises ExecutionResultError, reason `result-validation`, for a list that is refused as a whole, and
+    ExecutionIoError, reason `tree`, where nothing can be concluded (EX-ART-03)."""
+    entries: list[dict[str, Any]] = _call("validateManifest", {"files": files, "tree": tree})["files"]
+    return entries
+
+
+def public_text_check(text: str) -> None:
+    """Raises ExecutionResultError, reason `result-validation`, for a raw title, body or other text that may not be made public as it
+    is (EX-ART-44)."""
+    _call("publicTextCheck", {"text": text})
+
+
 def execution_live(value: object) -> bool:
     """Whether a run is live, by its metadata in a ledger or by a raw job projection (EX-BND-18)."""
     return bool(_call("executionLive", {"value": value}))

@@ -23,8 +23,8 @@ from . import _native
 from . import errors as errors
 from ._execution_driver import Driver, Ports
 from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, function_json
-from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, replay_key, run_id
-from ._execution_functions import sanitize, unsubmitted_initial_dispatch, usd
+from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, public_text_check
+from ._execution_functions import replay_key, run_id, sanitize, unsubmitted_initial_dispatch, usd, validate_manifest
 from ._execution_health import HealthStore, Refresh
 from ._execution_json import text_of, value_of, written
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
@@ -83,12 +83,14 @@ __all__ = [
     "make_execution",
     "money",
     "nanos",
+    "public_text_check",
     "replay_key",
     "run_id",
     "sanitize",
     "unresolved",
     "unsubmitted_initial_dispatch",
     "usd",
+    "validate_manifest",
 ]
 
 _CONSTANTS = _native.execution_constants()

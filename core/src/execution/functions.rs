@@ -6,7 +6,7 @@ use super::{
     Cursor, HealthRecord, Limits, Nanos, Remaining, Round, backoff, cost, cursor, execution_live, keys,
     unsubmitted_initial_dispatch,
 };
-use crate::artifacts::{Detail, Tree, validate_manifest};
+use crate::artifacts::{Detail, Tree, public_text_check, validate_manifest};
 use crate::error::{Code, Error, Result};
 use crate::json::{Number, Object, Value};
 use crate::redaction::{Secrets, sanitize};
@@ -20,7 +20,7 @@ const REPLACEMENT: char = '\u{fffd}';
 /// `checkCursor {cursor}`, `gapId {cursor}`, `idempotencyKey {taskId, provider, account, runId, operationId}`, `cancellationKey
 /// {taskId, provider, account, runId}`, `runId {taskId, provider, account, operationId}`, `replayKey {provider, providerJobId,
 /// turnId, eventId}`, `backoff {failures, jitter, retryAfterMs?, limits?}`, `intakeReservation {budgetUsd, remaining}`, `money
-/// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `validateManifest {files, tree}`, `executionLive {value}`, `unsubmittedInitialDispatch {entry,
+/// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `validateManifest {files, tree}`, `publicTextCheck {text}`, `executionLive {value}`, `unsubmittedInitialDispatch {entry,
 /// ledger}`, `healthAuthorize {record, now}`.
 ///
 /// # Errors
@@ -73,6 +73,7 @@ pub fn call(name: &str, args: &str) -> Result<Value> {
             sanitize(&args.any("value")?, secrets)
         }
         "validateManifest" => args.validate_manifest(),
+        "publicTextCheck" => public_text_check(args.text("text")?).map(|()| true.into()),
         "executionLive" => Ok(execution_live(&args.any("value")?).into()),
         "unsubmittedInitialDispatch" => {
             Ok(unsubmitted_initial_dispatch(&args.any("entry")?, &args.any("ledger")?).into())
