@@ -32,3 +32,4 @@ mod idempotency;
 mod journal;
 mod local_output;
 mod publication;
+mod verification;

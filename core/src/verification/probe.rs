@@ -39,7 +39,8 @@ const EXPECTED: [(&str, &str); 8] = [
 ];
 
 /// `$1` is the canary, `$2` its directory, `$3` the real Git directory, `$4` the port, `$5` the commit. What is tried must not
-/// end the shell, so each attempt that redirects stands in a shell of its own.
+/// end the shell, so each attempt that redirects stands in a shell of its own. Git connects by itself and needs no other program
+/// for it; a Git that fails before it has tried proves nothing, so its own words count.
 const SCRIPT: &str = r#"
 say() { printf '%s=%s\n' "$1" "$2"; }
 writes=work
@@ -62,8 +63,10 @@ metadata=hidden
 [ -e "$GIT_WORK_TREE/.git/HEAD" ] && metadata=seen
 [ -f "$GIT_WORK_TREE/.git" ] && [ -s "$GIT_WORK_TREE/.git" ] && metadata=seen
 say gitMetadata "$metadata"
-git ls-remote "git://127.0.0.1:$4/probe" >/dev/null 2>&1
-case $? in 0) say hostConnection works ;; 126 | 127) say hostConnection untried ;; *) say hostConnection fails ;; esac
+connection=untried
+said=$(LC_ALL=C git ls-remote "git://127.0.0.1:$4/probe" 2>&1) && connection=works
+case $said in *"unable to connect"*) connection=fails ;; esac
+say hostConnection "$connection"
 reads=fail
 [ "$(git rev-parse HEAD 2>/dev/null)" = "$5" ] && git ls-tree HEAD >/dev/null 2>&1 && git ls-files >/dev/null 2>&1 && reads=work
 say gitReads "$reads"

@@ -30,6 +30,8 @@ const GONE_WITHIN: Duration = Duration::from_secs(10);
 const REPORTED_WITHIN: Duration = Duration::from_millis(200);
 /// What a sandbox reports of itself is two short lines.
 const MAX_REPORT_BYTES: usize = 65_536;
+/// Where descriptors can only be looked at one by one, so many are: the usual highest limit of a process.
+const HIGHEST_DESCRIPTOR: i32 = 65_536;
 /// Bytes that are read at once.
 const PIECE: usize = 65_536;
 
@@ -106,8 +108,11 @@ impl CommandHost for SystemCommands {
         let why = running.attend(&self.host, deadline, output, stop);
         // Also where a pipe has failed: the process does not outlive the call.
         running.end(&self.host)?;
-        running.drain(output)?;
-        Ok(match why? {
+        let why = why?;
+        if !matches!(why, Over::Stopped) {
+            running.drain(output)?;
+        }
+        Ok(match why {
             Over::Exited => running.ending(invocation.report_option.is_some()),
             Over::TimedOut => End::TimedOut,
             Over::Stopped => End::Stopped,
@@ -138,8 +143,8 @@ impl Running {
         let (read, write) = report.map_or((None, None), |(read, write)| (Some(read), Some(write)));
         if let (Some(option), Some(write)) = (invocation.report_option, &write) {
             command.arg(option).arg(write.as_raw_fd().to_string());
-            inherit(&mut command, write);
         }
+        inherit_only(&mut command, write.as_ref());
         let input = match &invocation.input {
             #[expect(
                 clippy::disallowed_methods,
@@ -358,14 +363,37 @@ fn open_process(_: i32) -> io::Result<Option<OwnedFd>> {
     Ok(None)
 }
 
-/// Lets the child, and no other process, have a descriptor.
-fn inherit(command: &mut Command, pipe: &PipeWriter) {
-    let number = pipe.as_raw_fd();
-    // SAFETY: the closure runs in the child between fork and exec. It makes one system call, which allocates nothing and
-    // takes no lock, on a descriptor that the caller keeps open until the child has been started.
+/// Lets the child have its three standard descriptors and, if there is one, this one, and nothing that the host's program has
+/// open: an open directory would be a way out of every sandbox.
+fn inherit_only(command: &mut Command, pipe: Option<&PipeWriter>) {
+    let kept = pipe.map(AsRawFd::as_raw_fd);
+    // SAFETY: the closure runs in the child between fork and exec. It makes system calls, which allocate nothing and take no
+    // lock; the descriptor that it borrows is one that the caller keeps open until the child has been started.
     unsafe {
-        command
-            .pre_exec(move || Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(number), FdFlags::empty())?));
+        command.pre_exec(move || {
+            close_at_exec();
+            let Some(kept) = kept else { return Ok(()) };
+            Ok(rustix::io::fcntl_setfd(BorrowedFd::borrow_raw(kept), FdFlags::empty())?)
+        });
+    }
+}
+
+/// Has every descriptor but the first three closed by the next exec.
+fn close_at_exec() {
+    /// `CLOSE_RANGE_CLOEXEC` of close_range(2), in Linux since 5.11.
+    #[cfg(target_os = "linux")]
+    const AT_EXEC: libc::c_uint = 4;
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the call takes three numbers and touches no memory.
+        let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, AT_EXEC) };
+        if done == 0 {
+            return;
+        }
+    }
+    for number in 3..HIGHEST_DESCRIPTOR {
+        // SAFETY: the call takes three numbers; of one that is not open it says so.
+        unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
 }
 

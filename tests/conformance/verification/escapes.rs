@@ -240,3 +240,42 @@ fn a_profile_that_was_filled_with_traps_goes_all_the_same() {
     verified(&verdict);
     assert!(Path::new("/etc/passwd").exists());
 }
+
+#[test]
+fn no_descriptor_of_the_host_program_is_inherited() {
+    let ground = Ground::new();
+    if !sandbox_works() {
+        println!("no sandbox works on this machine");
+        return;
+    }
+    // A directory outside, open as a program in C would have it: not closed by an exec.
+    let outside = std::fs::File::open(ground.root()).expect("opened");
+    rustix::io::fcntl_setfd(&outside, rustix::io::FdFlags::empty()).expect("set");
+    let text = "exec 3>&-; for fd in /proc/self/fd/*; do case ${fd##*/} in 0|1|2) ;; *) readlink \"$fd\" ;; esac; done; true";
+    let output = ground.output_of(text, 0).expect("a sandbox");
+    let root = ground.root().display().to_string();
+    assert!(output.lines().all(|line| !line.starts_with(&root)), "{output}");
+}
+
+/// What the host asks of Git between commands must not run what a command has put into the checkout.
+#[test]
+fn a_repository_that_is_made_in_a_submodules_place_runs_nothing_on_the_host() {
+    let mut ground = Ground::new();
+    let link = format!("160000,{},sub", ground.head);
+    git(&ground.checkout, &["update-index", "--add", "--cacheinfo", &link]);
+    git(&ground.checkout, &["commit", "-q", "-m", "a submodule"]);
+    std::fs::create_dir(ground.checkout.join("sub")).expect("made");
+    ground.head = git(&ground.checkout, &["rev-parse", "HEAD"]);
+    let mark = ground.root().join("ran-on-the-host");
+    let text = format!(
+        "unset GIT_DIR GIT_WORK_TREE; cd sub && git init -q . && git config filter.x.clean 'touch {0}; cat' && \
+         git config core.fsmonitor 'touch {0}' && git config user.name x && git config user.email x && \
+         echo '* filter=x' >.gitattributes && echo one >file && git add -A 2>/dev/null; git commit -q -m x; \
+         echo two >file; touch -d '2001-01-01' file; true",
+        mark.display()
+    );
+    let Some(verdict) = ground.really(&[&text, "true"]) else { return };
+    assert!(!mark.exists());
+    // The submodule stands at another commit now, which is a change.
+    assert_eq!(blocked(&verdict).reason, "dirty");
+}

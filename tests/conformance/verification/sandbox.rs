@@ -165,15 +165,21 @@ fn ex_ver_25_git_metadata_is_hidden_in_every_form_of_a_checkout() {
     super::ground::git(&linked.checkout, &["pack-refs", "--all"]);
     linked.checkout = tree;
     assert_eq!(linked.output_of(look, 0).expect("a sandbox"), "0\n", "a file is empty");
-    // A Git directory that lies in the checkout by another name.
+    // A Git directory that lies in the checkout by another name cannot be covered for good, and is refused.
     let mut apart = Ground::new();
     let inside = apart.checkout.join("ignored/real");
     std::fs::create_dir(apart.checkout.join("ignored")).expect("made");
     std::fs::rename(apart.checkout.join(".git"), &inside).expect("moved");
     std::fs::write(apart.checkout.join(".git"), "gitdir: ignored/real\n").expect("written");
     apart.head = super::ground::git(&apart.checkout, &["rev-parse", "HEAD"]);
-    let output = apart.output_of("ls -A ignored/real; wc -c <.git", 0).expect("a sandbox");
-    assert_eq!(output, "0\n");
+    let error = apart.scripted(&["one"], &Scripted::new()).expect_err("refused");
+    assert_eq!(error.code(), gallivant_core::Code::ExecutionInput);
+    // So is one that is a link.
+    let linked = Ground::new();
+    std::fs::rename(linked.checkout.join(".git"), linked.root().join("real")).expect("moved");
+    std::os::unix::fs::symlink(linked.root().join("real"), linked.checkout.join(".git")).expect("linked");
+    let error = linked.scripted(&["one"], &Scripted::new()).expect_err("refused");
+    assert_eq!(error.code(), gallivant_core::Code::ExecutionInput);
 }
 
 #[test]

@@ -217,7 +217,9 @@ impl Git {
             "--porcelain=v2",
             "-z",
             "--untracked-files=all",
-            "--ignore-submodules=none",
+            // Which commit a submodule stands at is seen, and not what is in its work tree: for that Git would run itself in
+            // there, by a configuration that whoever writes the work tree can write too.
+            "--ignore-submodules=dirty",
             "--no-renames",
             "--no-ahead-behind",
         ];

@@ -121,10 +121,12 @@ fn hidden(checkout: &Path, runtime: Option<&Runtime>, host: &Host) -> Result<Vec
         Err(error) if error.kind() == io::ErrorKind::NotFound => directory.clone(),
         Err(error) => return Err(failed(error)),
     };
+    // A cover over a directory in there would not hold: a command can move the directories above it.
+    if [&directory, &common].iter().any(|path| path.starts_with(checkout)) {
+        return Err(wrong("the Git directory lies in the checkout under another name than .git", checkout));
+    }
     let is_granted = |path: &Path| {
-        path.starts_with(checkout)
-            || path.starts_with("/usr")
-            || runtime.is_some_and(|runtime| path.starts_with(&runtime.directory))
+        path.starts_with("/usr") || runtime.is_some_and(|runtime| path.starts_with(&runtime.directory))
     };
     let mut out = vec![Hidden::File(at)];
     // The outer one is enough where one lies in the other.
