@@ -3037,6 +3037,18 @@ void gallivant_idempotency_unknown_claim_free(gallivant_idempotency_unknown_clai
 // A method of the process host.
 #define GALLIVANT_PORT_PROCESS 2
 
+// What a publication does with its checkout.
+#define GALLIVANT_PORT_GIT 3
+
+// A verification in its sandbox.
+#define GALLIVANT_PORT_VERIFICATION 4
+
+// A push, or a pull request.
+#define GALLIVANT_PORT_PUBLISHER 5
+
+// What the coordinator's own registry knows.
+#define GALLIVANT_PORT_COORDINATOR 6
+
 // The provider was not reached, or anything else.
 #define GALLIVANT_FAILURE_IO 1
 
@@ -3417,7 +3429,7 @@ int32_t gallivant_execution_runner(const char *root,
 
 // Calls a method by its name, and gives the machine of that call, which has still to be started or driven. `submit`,
 // `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`, `collect`, `cancel`, `requestCancel`, `preparationStop`,
-// `timeoutStop`, `adopt` and `settleAbsent` do nothing before that. Those of `gallivant_execution_boundary_read` have read when
+// `timeoutStop`, `adopt`, `settleAbsent` and `reconcileExecutionResult` do nothing before that. Those of `gallivant_execution_boundary_read` have read when
 // this returns, and their machine is done in its first step.
 //
 // `input_json` is a JSON object, and NULL is an empty one. `token` ends the wait for the task's lock and may be NULL.
@@ -3450,6 +3462,49 @@ int32_t gallivant_execution_boundary_read(const gallivant_execution_boundary *bo
 // Frees the boundary. NULL is allowed. Its machines end as by a crash, wherever they stand: their locks are released, nothing is
 // written, and their further steps are refused. Waits for a step that another thread is taking.
 void gallivant_execution_boundary_free(gallivant_execution_boundary *boundary);
+
+/* --------------------------------------------------------------------------
+ * The ports of a publication that this machine can answer.
+ *
+ * A program that publishes calls `reconcileExecutionResult` by `gallivant_execution_boundary_call` and takes the raw steps. It
+ * answers what is its own, pull requests and the registry, and has the rest answered here.
+ */
+
+// A checkout, this system's sandbox, and a push by the program `git`.
+//
+// Threads: any number at once. Free it with `gallivant_publication_ports_free`.
+typedef struct gallivant_publication_ports gallivant_publication_ports;
+
+// Makes the ports of a boundary's publications. `input_json` is the input of `reconcileExecutionResult` with `checkout` and
+// `scratch` besides, which are paths, and if wanted `runtime`, `environment` and `git` (docs/guides/publish-a-result.md). `token`
+// ends a command that runs, and may be NULL. Nothing is read yet.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` that names the member; `GALLIVANT_EXECUTION_CONFLICT` for commands whose source is not the
+// approved one.
+int32_t gallivant_publication_ports_open(const gallivant_execution_boundary *boundary,
+                                         const char *input_json,
+                                         size_t input_json_length,
+                                         const gallivant_execution_abort_token *token,
+                                         gallivant_publication_ports **ports,
+                                         gallivant_error **error);
+
+// Answers a call of a machine, by the members of its step: everything of `GALLIVANT_PORT_GIT` and `GALLIVANT_PORT_VERIFICATION`, and
+// `push` of `GALLIVANT_PORT_PUBLISHER`. The answer is fed by `gallivant_execution_machine_reply`, and an error by
+// `gallivant_execution_machine_fail`. Blocks for as long as that takes, which for commands is minutes.
+//
+// Errors: `GALLIVANT_EXECUTION_IO` where it failed, and where the call is the program's own to answer; `GALLIVANT_INPUT` with
+// reason `constant` for a number that is no port.
+int32_t gallivant_publication_ports_answer(const gallivant_publication_ports *ports,
+                                           int32_t port,
+                                           const char *method,
+                                           size_t method_length,
+                                           const char *input_json,
+                                           size_t input_json_length,
+                                           gallivant_text **reply_json,
+                                           gallivant_error **error);
+
+// Frees the ports. NULL is allowed.
+void gallivant_publication_ports_free(gallivant_publication_ports *ports);
 
 /* --------------------------------------------------------------------------
  * A transport as a table of callbacks: the program's own code, which reaches the provider.

@@ -30,8 +30,9 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     seed=$((seed + 1))
     rounds=$((rounds + 1))
 done
-# Every operation and every fault point of every call of the execution layer, and every pair of crashes of an application.
-GALLIVANT_EVERY=1 "${tests[@]}" --test crash -- execution artifacts --nocapture
+# Every operation and every fault point of every call of the execution layer and of publication, and every pair of crashes of an
+# application.
+GALLIVANT_EVERY=1 "${tests[@]}" --test crash -- execution artifacts publication --nocapture
 # EX-JRN-79 at its full size.
 cargo test --locked --release -q -p gallivant-core --lib -- --ignored --nocapture ten_million_keys
 fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"

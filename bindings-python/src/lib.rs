@@ -31,7 +31,7 @@ mod _native {
     use crate::call::{Cancel, cancel_state};
     #[pymodule_export]
     use crate::execution::{
-        AbortToken, Boundary, Call, Done, ExecutionRegistry, HealthStore, Machine, Refresh,
+        AbortToken, Boundary, Call, Done, ExecutionRegistry, HealthStore, Machine, PublicationPorts, Refresh,
         UnresolvedOperation, assert_execution_dependency, execution_constants, execution_function,
         unresolved,
     };

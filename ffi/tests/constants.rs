@@ -140,7 +140,8 @@ fn every_word_of_a_journal_has_its_constant() {
 #[test]
 fn every_word_of_the_execution_layer_has_its_constant() {
     check("STEP", &["call", "done", "failed"], c::gallivant_step_name);
-    check("PORT", &[Port::Transport, Port::Process].map(Port::word), c::gallivant_port_name);
+    let words: Vec<_> = Port::ALL.iter().map(|value| value.word()).collect();
+    check("PORT", &words, c::gallivant_port_name);
     let words: Vec<_> = ErrorKind::ALL.iter().map(|value| value.word()).collect();
     check("FAILURE", &words, c::gallivant_failure_name);
     check("ROUND", &["up", "down"], c::gallivant_round_name);

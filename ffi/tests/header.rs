@@ -59,6 +59,7 @@ const PARTS: &[&str] = &[
     "execution/machine.rs",
     "execution/registry.rs",
     "execution/boundary.rs",
+    "execution/publication.rs",
     "execution/transport.rs",
     "execution/drive.rs",
     "execution/functions.rs",

@@ -70,7 +70,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "publication",
-        &["error", "clock", "digest", "json", "storage", "host", "journal", "artifacts", "execution"],
+        &[
+            "error",
+            "clock",
+            "digest",
+            "json",
+            "storage",
+            "host",
+            "redaction",
+            "journal",
+            "artifacts",
+            "verification",
+            "execution",
+        ],
     ),
 ];
 

@@ -3,12 +3,9 @@
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-BND", "1 4 44"),
-    ("EX-IDN", "12 18 23"),
     ("EX-PRE", "30"),
-    ("EX-CAN", "25 48-49"),
     ("EX-SCH", "2"),
     ("EX-JRN", "60 77"),
-    ("EX-ART", "33-36 38 41-43 46-53 57"),
     ("EX-SEA", "7 15 19"),
 ];
 

@@ -8,23 +8,17 @@ use serde_json::{Value as Json, json};
 use crate::support::NOW;
 use crate::support::pass::{observation, observation_with, result_with, says};
 use crate::support::publication::{
-    APPLICATION, APPLIED, Fate, Field, OTHER, VERIFICATION, plan, plan_with, published_result,
+    APPLICATION, APPLIED, Fate, Field, OTHER, VERIFICATION, plan, plan_with, published_result, verification,
 };
 use crate::support::task::{Answer, HEAD, Points, TaskRoot, dispatch_with, drive, object, with};
 
 /// Every call of a publication that meets nothing, in its order.
-const CALLS: [&str; 16] = [
+const CALLS: [&str; 10] = [
     "coordinator.entryStopped",
     "git.state",
     "git.apply",
     "git.commit",
-    "verification.begin",
-    "git.state",
-    "verification.run",
-    "git.state",
-    "verification.run",
-    "git.state",
-    "verification.end",
+    "verification.verify",
     "coordinator.entryStopped",
     "git.state",
     "publisher.push",
@@ -41,7 +35,6 @@ fn blocked(task: &TaskRoot, field: &mut Field, reason: &str) -> Json {
     assert_eq!(checkpoint["status"], "blocked");
     assert!(checkpoint["blockedAt"].is_u64() && checkpoint["blockedAt"] == answer["blockedAt"]);
     assert_eq!((field.pushes, field.pull_requests.len()), (0, 0), "nothing blocked is published");
-    assert_eq!(field.sandboxes, 0, "the profile is gone");
     let (tree, count) = (task.tree(), field.calls.len());
     assert_eq!(task.publishes(field).expect("an answer"), answer, "it is never tried again");
     assert!(task.tree() == tree && field.calls.len() == count, "and nobody is asked");
@@ -291,7 +284,7 @@ fn ex_art_38_each_status_is_saved_before_its_work_and_the_last_two_behind_it() {
     }
     let expected = ["", "", "applying", "applying"]
         .into_iter()
-        .chain(["verifying"; 7])
+        .chain(["verifying"; 1])
         .chain(["verified"; 5])
         .map(|status| if status.is_empty() { Json::Null } else { json!(status) });
     assert_eq!(seen, CALLS.into_iter().map(str::to_owned).zip(expected).collect::<Vec<_>>());
@@ -300,7 +293,7 @@ fn ex_art_38_each_status_is_saved_before_its_work_and_the_last_two_behind_it() {
 }
 
 #[test]
-fn ex_sea_07_the_points_of_a_publication_come_in_the_order_of_their_facts() {
+fn the_points_of_a_publication_come_in_the_order_of_their_facts() {
     let mut task = TaskRoot::publishable(json!({}));
     let points = Points::new("", || gallivant_core::execution::FaultAnswer::Go);
     task.faults = points.clone();
@@ -311,8 +304,6 @@ fn ex_sea_07_the_points_of_a_publication_come_in_the_order_of_their_facts() {
         "publish.applying",
         "publish.commit",
         "publish.verifying",
-        "publish.command",
-        "publish.command",
         "publish.verified",
         "publish.push",
         "publish.pr",
@@ -413,11 +404,6 @@ fn ex_art_47_what_fails_for_now_stays_unresolved_and_is_retried() {
         field.fate = Some((nth, Fate::Fails));
         let call = CALLS[nth - 1];
         let answer = task.publishes(&mut field);
-        if call == "verification.run" {
-            // EX-VER-06: it is evidence, and the command is never run again.
-            assert_eq!(answer.expect("a block")["reason"], "command-failed");
-            continue;
-        }
         let error = answer.expect_err("the call fails");
         assert_eq!(error.code(), Code::ExecutionIo, "{call}: {error}");
         assert!(!task.exists(APPLICATION) || task.checkpoint()["status"] != "blocked", "{call}");
@@ -425,7 +411,7 @@ fn ex_art_47_what_fails_for_now_stays_unresolved_and_is_retried() {
         assert_eq!(error.reason(), Some(if is_git { "tree" } else { "io" }), "{call}");
         let again = task.publishes(&mut field).expect("an answer");
         // EX-VER-18: only while the commands ran it cannot go on.
-        let is_verifying = (5..=11).contains(&nth);
+        let is_verifying = call == "verification.verify";
         assert_eq!(again["status"], if is_verifying { "blocked" } else { "published" }, "{call}");
     }
     let task = TaskRoot::publishable(json!({}));
@@ -548,23 +534,65 @@ fn ex_art_55_a_pushed_revision_is_published_as_it_stands() {
 }
 
 #[test]
-fn ex_ver_12_a_tree_that_is_not_clean_or_another_head_blocks_where_it_is_found() {
-    for command in ["make check", "make test"] {
+fn ex_ver_15_another_head_or_a_tree_that_is_not_clean_at_publication_blocks() {
+    let found = |change: fn(&mut Field)| {
         let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
-        field.dirties = Some(command.to_owned());
-        blocked(&task, &mut field, "dirty");
-        let ran = task.evidence()["commands"].as_array().expect("a list").len();
-        assert_eq!(ran, if command == "make check" { 1 } else { 2 });
+        let boundary = task.boundary();
+        let answer = field.publish_watched(&boundary, &plan(), &mut |call, field| {
+            if call == "git.state" && field.called("verification.verify") == 1 {
+                change(field);
+            }
+        });
+        let answer = answer.expect("nobody is gone").expect("a block");
+        assert_eq!((field.pushes, field.ran.len()), (0, 2));
+        answer["reason"].as_str().expect("why").to_owned()
+    };
+    assert_eq!(found(|field| field.is_dirty = true), "dirty");
+    assert_eq!(found(|field| field.head = OTHER.to_owned()), "revision-changed");
+}
 
-        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
-        field.commits_itself = Some(command.to_owned());
-        blocked(&task, &mut field, "revision-changed");
-    }
+#[test]
+fn ex_ver_17_a_verification_that_blocks_blocks_the_publication_with_its_reason() {
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.dirties = Some("make check".to_owned());
+    blocked(&task, &mut field, "dirty");
+    assert_eq!(task.evidence()["commands"].as_array().expect("a list").len(), 1);
+
+    let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+    field.exits.insert("make check".to_owned(), 1);
+    blocked(&task, &mut field, "command-failed");
+
+    // EX-VER-29: the applied revision stays, and waits.
     let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
     field.has_sandbox = false;
     let answer = blocked(&task, &mut field, "verification-sandbox-unavailable");
-    assert_eq!(answer["detail"], "bwrap is not installed");
+    assert_eq!(
+        (&answer["detail"], &answer["appliedHead"]),
+        (&json!("bwrap is not installed"), &json!(APPLIED))
+    );
     assert!(field.ran.is_empty(), "nothing runs without a sandbox");
+}
+
+#[test]
+fn ex_ver_07_what_a_host_says_of_a_verification_is_no_evidence() {
+    // It says that all is well, and has left nothing, or something else.
+    for (evidence, reason) in [
+        (None, "verification-sandbox-unavailable"),
+        (Some(json!({"version": 1})), "verification-sandbox-unavailable"),
+        (
+            Some(
+                json!({"version": 1, "sandbox": {"driver": "bubblewrap", "probe": {"status": "passed"}}, "commands": []}),
+            ),
+            "result-verification",
+        ),
+    ] {
+        let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.says.insert("verify", json!({}));
+        if let Some(evidence) = evidence {
+            task.plant(VERIFICATION, evidence.to_string());
+        }
+        blocked(&task, &mut field, reason);
+    }
 }
 
 #[test]
@@ -598,7 +626,7 @@ fn ex_art_39_a_stop_that_comes_behind_a_publication_takes_nothing_back() {
 fn a_plan_is_judged_by_its_form() {
     use gallivant_core::publication::Plan;
     let whole = json!({
-        "repo": "r", "branch": "b", "base": "main", "commands": [], "commandsHash": "h",
+        "repo": "r", "branch": "b", "base": "main", "verification": verification(json!([])),
         "author": {"name": "n", "email": "e"}
     });
     Plan::from_object(&object(&whole)).expect("it is whole");
@@ -606,16 +634,25 @@ fn a_plan_is_judged_by_its_form() {
         json!({"repo": ""}),
         json!({"branch": null}),
         json!({"base": "b"}),
-        json!({"commands": [1]}),
+        json!({"verification": verification(json!([1]))}),
+        json!({"verification": null}),
         json!({"author": {"name": "n"}}),
         json!({"origin": 1}),
     ] {
         let error = Plan::from_object(&object(&with(whole.clone(), change))).expect_err("it is not");
         assert_eq!(error.code(), Code::ExecutionInput);
     }
+    // EX-VER-01: a source that is not the approved one.
+    let mut changed = verification(json!(["true"]));
+    changed["source"] = json!("something else");
+    let error =
+        Plan::from_object(&object(&with(whole, json!({"verification": changed})))).expect_err("changed");
+    assert_eq!(error.code(), Code::ExecutionConflict);
     // With no command nothing is run, and the sandbox is proved all the same.
     let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
-    let answer = task.publishes_by(&mut field, &plan_with(json!({"commands": []}))).expect("published");
+    let answer = task
+        .publishes_by(&mut field, &plan_with(json!({"verification": verification(json!([]))})))
+        .expect("published");
     assert_eq!((answer["status"].as_str(), field.ran.len()), (Some("published"), 0));
     assert_eq!(task.evidence()["commands"], json!([]));
 }

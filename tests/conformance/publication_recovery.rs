@@ -8,7 +8,9 @@ use gallivant_core::execution::NoFaults;
 use serde_json::{Value as Json, json};
 
 use crate::support::pass::CrashAt;
-use crate::support::publication::{APPLICATION, APPLIED, Fate, Field, OTHER, VERIFICATION, plan, plan_with};
+use crate::support::publication::{
+    APPLICATION, APPLIED, Fate, Field, OTHER, VERIFICATION, plan, plan_with, verification,
+};
 use crate::support::task::{TaskRoot, with};
 
 /// What must hold whatever has happened.
@@ -44,7 +46,7 @@ fn resume(task: &mut TaskRoot, field: &mut Field, at: &str) -> Json {
         }
         Some("blocked") => {
             let reason = answer["reason"].as_str().expect("a name");
-            assert!(["verification-interrupted", "command-failed"].contains(&reason), "{at}: {reason}");
+            assert_eq!(reason, "verification-interrupted", "{at}");
             assert_eq!(field.pushes, 0, "{at}");
         }
         status => panic!("{at}: {status:?}"),
@@ -78,7 +80,7 @@ fn ex_sea_08_a_crash_at_every_point_of_a_publication_is_recovered() {
         published += u32::from(resume(&mut task, &mut field, &at)["status"] == "published");
     }
     println!("publication: {crashes} crashes at points, {published} published, the others blocked");
-    assert!(crashes > 15 && published > 8, "{crashes} {published}");
+    assert!(crashes >= 11 && published >= 9, "{crashes} {published}");
 }
 
 #[test]
@@ -103,13 +105,27 @@ fn ex_art_40_ex_art_42_every_lost_reply_and_every_crash_at_a_call_is_recovered()
         }
     }
     println!("publication: {ends} ends of calls, {published} published, the others blocked");
-    assert!(ends >= 80 && published > 40, "{ends} {published}");
+    assert!(ends >= 50 && published > 40, "{ends} {published}");
+}
+
+#[test]
+fn i15_a_crash_between_commands_runs_none_of_them_again() {
+    for before in [0, 1] {
+        let (mut task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
+        field.gone_in = Some(before);
+        let boundary = task.boundary();
+        assert!(field.publish(&boundary, &plan()).is_none());
+        field.gone_in = None;
+        let answer = resume(&mut task, &mut field, &format!("gone before command {before}"));
+        assert_eq!((&answer["reason"], field.ran.len()), (&json!("verification-interrupted"), before));
+        assert_eq!(answer["appliedHead"], APPLIED);
+    }
 }
 
 #[test]
 fn a_second_crash_on_the_way_is_recovered_too() {
     let mut crashes = 0;
-    for first in [2, 5, 9, 12, 14] {
+    for first in [2, 3, 4, 6, 8, 9] {
         for second in 1.. {
             let (mut task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
             field.fate = Some((first, Fate::GoneAfter));
@@ -158,7 +174,7 @@ fn ex_art_40_a_lost_commit_reply_is_resolved_by_content_and_makes_no_second_comm
 
 #[test]
 fn ex_art_42_a_lost_push_or_pull_request_reply_repeats_publication_only() {
-    for call in [14, 15, 16] {
+    for call in [8, 9, 10] {
         for fate in [Fate::Fails, Fate::Lost, Fate::Late] {
             let (mut task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
             field.fate = Some((call, fate));
@@ -177,7 +193,7 @@ fn ex_art_42_a_lost_push_or_pull_request_reply_repeats_publication_only() {
 /// A publication whose push failed, with its evidence changed by whoever then tries again.
 fn after_verification(change: impl FnOnce(&TaskRoot, &mut Field)) -> (Json, Field) {
     let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
-    field.fate = Some((14, Fate::Fails));
+    field.fate = Some((8, Fate::Fails));
     let boundary = task.boundary();
     field.publish(&boundary, &plan()).expect("here").expect_err("the push fails");
     field.fate = None;
@@ -194,7 +210,7 @@ fn changed(task: &TaskRoot, change: impl FnOnce(&mut Json)) {
 
 #[test]
 fn ex_art_42_publishing_later_needs_the_clean_revision_and_evidence_of_every_approved_command() {
-    let cases: [(&str, fn(&TaskRoot, &mut Field)); 13] = [
+    let cases: [(&str, fn(&TaskRoot, &mut Field)); 15] = [
         ("published", |_, _| {}),
         ("revision-changed", |_, field| field.head = OTHER.to_owned()),
         ("dirty", |_, field| field.is_dirty = true),
@@ -209,15 +225,21 @@ fn ex_art_42_publishing_later_needs_the_clean_revision_and_evidence_of_every_app
             changed(task, |evidence| evidence["commands"][0]["exitCode"] = Json::Null);
         }),
         ("result-verification", |task, _| {
-            changed(task, |evidence| evidence["commands"][0]["command"] = json!("true"));
+            changed(task, |evidence| evidence["listHash"] = json!("another"));
+        }),
+        ("result-verification", |task, _| {
+            changed(task, |evidence| evidence["endedAt"] = Json::Null);
+        }),
+        ("result-verification", |task, _| {
+            changed(task, |evidence| evidence["blocked"] = json!({"reason": "dirty"}));
         }),
         ("result-verification", |task, _| {
             changed(task, |evidence| evidence["revision"] = json!(OTHER));
         }),
         ("result-verification", |task, _| {
-            changed(task, |evidence| evidence["commandsHash"] = json!("another"));
+            changed(task, |evidence| evidence["sourceHash"] = json!("another"));
         }),
-        ("verification-sandbox-unavailable", |task, _| {
+        ("result-verification", |task, _| {
             changed(task, |evidence| evidence["commands"][1]["sandbox"] = Json::Null);
         }),
         ("verification-sandbox-unavailable", |task, _| {
@@ -242,11 +264,11 @@ fn ex_art_42_publishing_later_needs_the_clean_revision_and_evidence_of_every_app
 #[test]
 fn ex_ver_01_another_list_of_commands_is_not_what_was_verified() {
     let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
-    field.fate = Some((14, Fate::Fails));
+    field.fate = Some((8, Fate::Fails));
     let boundary = task.boundary();
     field.publish(&boundary, &plan()).expect("here").expect_err("the push fails");
     field.fate = None;
-    let other = plan_with(json!({"commands": ["make check", "make lint"]}));
+    let other = plan_with(json!({"verification": verification(json!(["make check", "make lint"]))}));
     let answer = field.publish(&boundary, &other).expect("here").expect("an answer");
     assert_eq!((&answer["reason"], field.pushes), (&json!("result-verification"), 0));
 }
@@ -254,7 +276,7 @@ fn ex_ver_01_another_list_of_commands_is_not_what_was_verified() {
 #[test]
 fn ex_upg_03_ex_ver_18_a_verifying_checkpoint_is_interrupted_whoever_wrote_it() {
     let (task, mut field) = (TaskRoot::publishable(json!({})), Field::new());
-    field.fate = Some((7, Fate::GoneBefore));
+    field.gone_in = Some(1);
     assert!(
         {
             let boundary = task.boundary();
@@ -266,13 +288,13 @@ fn ex_upg_03_ex_ver_18_a_verifying_checkpoint_is_interrupted_whoever_wrote_it() 
     // As an older package of version 1 may have left it: with members of its own, and without some of ours.
     let older = with(task.checkpoint(), json!({"tool": "older", "evidence": null}));
     task.plant(APPLICATION, older.to_string());
-    (field.fate, field.ran) = (None, Default::default());
+    (field.gone_in, field.ran) = (None, Default::default());
     let answer = task.publishes(&mut field).expect("an answer");
     assert_eq!(
         (&answer["status"], &answer["reason"]),
         (&json!("blocked"), &json!("verification-interrupted"))
     );
-    assert_eq!((field.calls.len(), field.ran.len()), (7, 0), "nobody is asked, nothing is run");
+    assert_eq!((field.calls.len(), field.ran.len()), (5, 0), "nobody is asked, nothing is run");
     let checkpoint = task.checkpoint();
     assert_eq!((&checkpoint["tool"], &checkpoint["appliedHead"]), (&json!("older"), &json!(APPLIED)));
 }

@@ -20,6 +20,9 @@ mod provider;
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod run;
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod artifacts;
 mod execution;
 mod execution_passes;
@@ -28,4 +31,5 @@ mod health;
 mod idempotency;
 mod journal;
 mod local_output;
+mod publication;
 mod verification;

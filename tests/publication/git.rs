@@ -153,15 +153,13 @@ fn ex_art_40_ex_art_43_a_crash_at_every_call_leaves_one_commit_one_push_and_one_
                 published += 1;
                 is_published(&repository, &task, &answer, &at);
             } else {
-                let is_named =
-                    ["verification-interrupted", "command-failed"].map(|reason| answer["reason"] == reason);
-                assert!(is_named.contains(&true), "{at}: {answer}");
+                assert_eq!(answer["reason"], "verification-interrupted", "{at}: {answer}");
                 assert_eq!((repository.commits(), repository.remote_head("task/1")), (1, None), "{at}");
             }
         }
     }
     println!("publication with git: {ends} ends of calls, {published} published, the others blocked");
-    assert!(ends >= 30 && published >= 15, "{ends} {published}");
+    assert!(ends >= 20 && published >= 16, "{ends} {published}");
 }
 
 /// A publication that had begun to apply when it crashed.
@@ -250,7 +248,7 @@ fn ex_art_30_the_mode_guard_runs_again_when_a_verified_result_is_published_later
     // And an execute bit that comes behind the verification is a change, also where the repository overlooks them.
     let repository = Repository::new();
     let task = repository.task(json!({}));
-    assert!(repository.publish(&task, Some((14, Fate::GoneBefore))).is_none());
+    assert!(repository.publish(&task, Some((8, Fate::GoneBefore))).is_none());
     assert_eq!(task.checkpoint()["status"], "verified");
     git(&repository.checkout(), &["config", "core.fileMode", "false"]);
     mode(&repository.checkout().join("README"), 0o755);

@@ -2,12 +2,15 @@
 //! every crash of whoever publishes.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use gallivant_core::Error;
+use gallivant_core::digest::sha256_hex;
 use gallivant_core::execution::contract::ErrorKind;
 use gallivant_core::execution::{AbortToken, Boundary, Call, Port, Reply, Step, TransportError};
 use gallivant_core::json::Value;
 use gallivant_core::publication::{Plan, reconcile_execution_result};
+use gallivant_core::testing::FaultyFileSystem;
 use serde_json::{Value as Json, json};
 
 use super::pass::{observation, result_with, says};
@@ -58,13 +61,15 @@ pub(crate) struct Field {
     pub(crate) pull_requests: Vec<Json>,
     pub(crate) stopped: bool,
     pub(crate) has_sandbox: bool,
-    pub(crate) sandboxes: i32,
     /// How often each command ran, and what each exits with.
     pub(crate) ran: BTreeMap<String, u32>,
     pub(crate) exits: BTreeMap<String, i64>,
-    /// What each command leaves: a dirty tree, or another head.
+    /// The command that leaves a dirty tree.
     pub(crate) dirties: Option<String>,
-    pub(crate) commits_itself: Option<String>,
+    /// Before which command whoever publishes is gone, from 0.
+    pub(crate) gone_in: Option<usize>,
+    /// Where a sandbox leaves evidence; the machine's own disk where there is none.
+    pub(crate) disk: Option<FaultyFileSystem>,
     /// What a method answers instead.
     pub(crate) says: BTreeMap<&'static str, Json>,
     /// Every call, as `port.method`.
@@ -88,11 +93,11 @@ impl Field {
             pull_requests: Vec::new(),
             stopped: false,
             has_sandbox: true,
-            sandboxes: 0,
             ran: BTreeMap::new(),
             exits: BTreeMap::new(),
             dirties: None,
-            commits_itself: None,
+            gone_in: None,
+            disk: None,
             says: BTreeMap::new(),
             calls: Vec::new(),
             fate: None,
@@ -132,25 +137,7 @@ impl Field {
                 self.commits += 1;
                 json!({"head": APPLIED})
             }
-            (Port::Verification, "begin") if self.has_sandbox => {
-                self.sandboxes += 1;
-                json!({"sandbox": {"driver": "bwrap", "probe": {"at": 1}}})
-            }
-            (Port::Verification, "begin") => json!({"unavailable": "bwrap is not installed"}),
-            (Port::Verification, "end") => {
-                self.sandboxes -= 1;
-                json!({})
-            }
-            (Port::Verification, "run") => {
-                let command = input["command"].as_str().expect("a command").to_owned();
-                self.is_dirty |= self.dirties.as_ref() == Some(&command);
-                if self.commits_itself.as_ref() == Some(&command) {
-                    self.head = OTHER.to_owned();
-                }
-                let exit = self.exits.get(&command).copied().unwrap_or(0);
-                *self.ran.entry(command).or_default() += 1;
-                json!({"exitCode": exit, "startedAt": 1, "endedAt": 2, "output": "said", "truncated": false})
-            }
+            (Port::Verification, "verify") => self.verify(&input),
             (Port::Publisher, "push") => {
                 let head = input["head"].as_str().expect("a head").to_owned();
                 if self.remote.as_deref() != Some(&head) {
@@ -170,9 +157,73 @@ impl Field {
         })
     }
 
+    /// Runs the commands, and leaves evidence as a sandbox does; whoever is gone meanwhile leaves what there is of it.
+    pub(crate) fn verify(&mut self, input: &Json) -> Json {
+        let passed = if self.has_sandbox { "passed" } else { "failed" };
+        let sandbox = json!({"driver": "bubblewrap", "probe": {"status": passed}});
+        let list: Vec<&str> = input["commands"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|text| text.as_str().expect("a text"))
+            .collect();
+        let mut evidence = json!({
+            "version": 1, "revision": input["revision"], "sourceHash": input["sourceHash"],
+            "listHash": sha256_hex(json!(list).to_string().as_bytes()), "sandbox": sandbox, "startedAt": 1,
+            "endedAt": null, "commands": [], "blocked": null
+        });
+        let path = Path::new(input["directory"].as_str().expect("a path")).join("verification.json");
+        let disk = self.disk.clone();
+        let save = |evidence: &Json| match &disk {
+            Some(disk) => disk.plant_file(&path, evidence.to_string()).expect("saved"),
+            None => std::fs::write(&path, evidence.to_string()).expect("saved"),
+        };
+        let mut blocked = None;
+        if !self.has_sandbox {
+            blocked = Some(
+                json!({"reason": "verification-sandbox-unavailable", "detail": "bwrap is not installed"}),
+            );
+        }
+        for (position, command) in list.into_iter().enumerate() {
+            if blocked.is_some() {
+                break;
+            }
+            if self.gone_in == Some(position) {
+                return json!({"gone": true});
+            }
+            let exit = self.exits.get(command).copied().unwrap_or(0);
+            *self.ran.entry(command.to_owned()).or_default() += 1;
+            evidence["commands"].as_array_mut().expect("a list").push(json!({
+                "command": command, "exitCode": exit, "startedAt": 1, "endedAt": 2, "revision": input["revision"],
+                "output": "said", "truncated": false, "failure": null, "sandbox": sandbox
+            }));
+            save(&evidence);
+            self.is_dirty |= self.dirties.as_deref() == Some(command);
+            if exit != 0 {
+                blocked = Some(json!({"reason": "command-failed", "detail": "a command of 2 has failed"}));
+            } else if self.is_dirty {
+                blocked = Some(json!({"reason": "dirty", "detail": "the checkout is not what was applied"}));
+            }
+        }
+        evidence["endedAt"] = json!(3);
+        evidence["blocked"] = blocked.clone().unwrap_or(Json::Null);
+        save(&evidence);
+        blocked.map_or(json!({}), |blocked| json!({"blocked": blocked}))
+    }
+
     /// Publishes `run-1`; none where whoever publishes is gone before the end.
     pub(crate) fn publish(&mut self, boundary: &Boundary, plan: &Plan) -> Option<Result<Json, Error>> {
         self.publish_watched(boundary, plan, &mut |_, _| {})
+    }
+
+    /// As [`Field::publish`], as long as this says at a call that whoever publishes is still there.
+    pub(crate) fn publish_while(
+        &mut self,
+        boundary: &Boundary,
+        plan: &Plan,
+        is_alive: &mut dyn FnMut(&str, &mut Field) -> bool,
+    ) -> Option<Result<Json, Error>> {
+        self.run(boundary, plan, is_alive)
     }
 
     /// As [`Field::publish`], and does something whenever a call is handed out, before it has any effect.
@@ -182,6 +233,18 @@ impl Field {
         plan: &Plan,
         watch: &mut dyn FnMut(&str, &mut Field),
     ) -> Option<Result<Json, Error>> {
+        self.run(boundary, plan, &mut |call, field| {
+            watch(call, field);
+            true
+        })
+    }
+
+    fn run(
+        &mut self,
+        boundary: &Boundary,
+        plan: &Plan,
+        is_alive: &mut dyn FnMut(&str, &mut Field) -> bool,
+    ) -> Option<Result<Json, Error>> {
         let mut machine = reconcile_execution_result(boundary, "run-1", plan.clone(), AbortToken::new());
         let mut step = machine.start();
         loop {
@@ -190,7 +253,9 @@ impl Field {
                 Step::Call(call) => call,
             };
             let name = format!("{}.{}", call.port.word(), call.method);
-            watch(&name, self);
+            if !is_alive(&name, self) {
+                return None;
+            }
             self.calls.push(name);
             let fate = self.fate.filter(|(nth, _)| *nth == self.calls.len()).map(|(_, fate)| fate);
             let io = || Reply::Error(TransportError::of(ErrorKind::Io, "the line is gone"));
@@ -201,6 +266,9 @@ impl Field {
                 machine.reply(call.id, io())
             } else {
                 let answer = self.answer(&call);
+                if answer.as_ref().is_ok_and(|answer| answer["gone"] == true) {
+                    return None;
+                }
                 match fate {
                     Some(Fate::GoneAfter) => return None,
                     Some(Fate::Late) => machine.deadline(call.id),
@@ -227,10 +295,16 @@ pub(crate) fn plan() -> Plan {
 pub(crate) fn plan_with(changes: Json) -> Plan {
     let plan = json!({
         "repo": "org/repo", "origin": "https://example.org/org/repo.git", "branch": "task/1", "base": "main",
-        "commands": ["make check", "make test"], "commandsHash": HASH,
+        "verification": verification(json!(["make check", "make test"])),
         "author": {"name": "A Coordinator", "email": "coordinator@example.org"}
     });
     Plan::from_object(&object(&super::task::with(plan, changes))).expect("the plan is well formed")
+}
+
+/// A list of commands with the source that it was read from, approved.
+pub(crate) fn verification(commands: Json) -> Json {
+    let source = commands.to_string();
+    json!({"approvedHash": sha256_hex(source.as_bytes()), "commands": commands, "source": source})
 }
 
 /// A result with one new file and the text of a pull request.

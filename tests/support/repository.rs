@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use gallivant_core::artifacts::GitOptions;
 use gallivant_core::execution::contract::ErrorKind;
-use gallivant_core::execution::{AbortToken, Call, Port, Reply, Step, TransportError};
+use gallivant_core::execution::{AbortToken, Boundary, Call, Port, Reply, Step, TransportError};
 use gallivant_core::json::{Object, Value};
 use gallivant_core::publication::{
     Answers, Failure, GitCheckout, GitRemote, Place, Plan, PublisherPort, PullRequests,
@@ -17,7 +17,7 @@ use gallivant_core::{Error, Host};
 use serde_json::{Value as Json, json};
 
 use super::pass::{observation, result_with, says};
-use super::publication::{Fate, plan_with};
+use super::publication::{Fate, Field, plan_with};
 use super::task::{Answer, TaskRoot, acknowledgement, dispatch_with, from_core, with};
 
 /// Runs git for a test, and gives what it prints.
@@ -68,12 +68,9 @@ impl PullRequests for &Service {
 struct Trusting;
 
 impl Answers for Trusting {
-    fn answer(&self, method: &str, _: &Object) -> Result<Value, Failure> {
-        let said = match method {
-            "begin" => json!({"sandbox": {"driver": "none", "probe": "as data"}}),
-            "run" => json!({"exitCode": 0, "startedAt": 1, "endedAt": 2, "output": "", "truncated": false}),
-            _ => json!({}),
-        };
+    fn answer(&self, _: &str, input: &Object) -> Result<Value, Failure> {
+        let input = from_core(&Value::Object(input.clone()));
+        let said = Field::new().verify(&input);
         Ok(Value::parse(&said.to_string()).expect("JSON"))
     }
 }
@@ -171,13 +168,24 @@ impl Repository {
         task: &TaskRoot,
         fate: Option<(usize, Fate)>,
     ) -> Option<Result<Json, Error>> {
+        let boundary = task.boundary();
+        self.publish_by(&boundary, &Trusting, &self.plan(), fate)
+    }
+
+    /// As [`Repository::publish`], with a sandbox and a plan of the test's.
+    pub(crate) fn publish_by(
+        &self,
+        boundary: &Boundary,
+        verification: &dyn Answers,
+        plan: &Plan,
+        fate: Option<(usize, Fate)>,
+    ) -> Option<Result<Json, Error>> {
         let host = Host::system();
         let checkout = GitCheckout::new(&self.checkout(), GitOptions::default(), &host).expect("a checkout");
         let remote = GitRemote::new(&self.checkout(), GitOptions::default(), &self.service, &host);
         let publisher = PublisherPort(remote.expect("a publisher"));
         let open = |_: &str| Ok(false);
-        let boundary = task.boundary();
-        let mut machine = reconcile_execution_result(&boundary, "run-1", self.plan(), AbortToken::new());
+        let mut machine = reconcile_execution_result(boundary, "run-1", plan.clone(), AbortToken::new());
         let (mut step, mut count) = (machine.start(), 0);
         loop {
             let call: Call = match step {
@@ -194,7 +202,7 @@ impl Repository {
             let port: &dyn Answers = match call.port {
                 Port::Git => &checkout,
                 Port::Publisher => &publisher,
-                Port::Verification => &Trusting,
+                Port::Verification => verification,
                 _ => &open,
             };
             let reply = if fate == Some(Fate::Fails) {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from . import asgi as asgi
     from . import errors as errors
     from . import execution as execution
+    from . import execution_result as execution_result
     from . import hook as hook
     from . import idempotency as idempotency
     from . import journal as journal
@@ -222,7 +223,19 @@ __all__ = [
     "read_fleet",
 ]
 
-_SUBMODULES = ("aio", "asgi", "errors", "execution", "hook", "idempotency", "journal", "redaction", "testing", "words")
+_SUBMODULES = (
+    "aio",
+    "asgi",
+    "errors",
+    "execution",
+    "execution_result",
+    "hook",
+    "idempotency",
+    "journal",
+    "redaction",
+    "testing",
+    "words",
+)
 
 
 # Hidden from type checkers, for which a name that is not above is an error.

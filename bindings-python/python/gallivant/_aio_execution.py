@@ -41,14 +41,19 @@ class _Driver:
         self._tokens: set[AbortToken] = set()
         self._running: set[tuple[TransportCall, asyncio.Future[End]]] = set()
 
-    async def run(self, method: str, input_json: str) -> str:
-        """Calls a method of the boundary to its end. Gives JSON text."""
+    @property
+    def boundary(self) -> _native.Boundary:
+        """The boundary whose machines it drives."""
+        return self._ports.boundary
+
+    async def run(self, method: str, input_json: str, *, ports: Ports | None = None) -> str:
+        """Calls a method of the boundary to its end, with ports of its own where they are given. Gives JSON text."""
         token = AbortToken()
         self._tokens.add(token)
         try:
             begun, cancelled = await told(Cancel(), self._begin, method, input_json, token)
             if not isinstance(begun, str):
-                return await self._drive(*begun, cancelled)
+                return await self._drive(*begun, cancelled, ports or self._ports)
             if cancelled is not None:
                 raise cancelled
             return begun
@@ -81,16 +86,18 @@ class _Driver:
             call.signal.fire()
             running.cancel()
 
-    async def _drive(self, machine: Machine, step: Call | Done, cancelled: asyncio.CancelledError | None) -> str:
+    async def _drive(
+        self, machine: Machine, step: Call | Done, cancelled: asyncio.CancelledError | None, ports: Ports
+    ) -> str:
         try:
             while isinstance(step, _native.Call):
                 if cancelled is not None:
                     # Whoever awaits has gone: what the machine asks for is given up unasked.
                     end: End = abort_end
                 else:
-                    call = self._ports.call(step)
+                    call = ports.call(step)
                     try:
-                        end = await self._carry_out(step, call)
+                        end = await self._carry_out(step, call, ports)
                     except asyncio.CancelledError as stop:
                         cancelled, end = stop, abort_end
                     if call.is_sending:
@@ -106,8 +113,8 @@ class _Driver:
             raise cancelled
         return step.result_json()
 
-    async def _carry_out(self, step: Call, call: TransportCall) -> End:
-        running = asyncio.ensure_future(self._method(step, call))
+    async def _carry_out(self, step: Call, call: TransportCall, ports: Ports) -> End:
+        running = asyncio.ensure_future(self._method(step, call, ports))
         # One that is left alone is not to be told of when it ends after all.
         running.add_done_callback(lambda done: done.cancelled() or done.exception())
         entry = (call, running)
@@ -123,9 +130,9 @@ class _Driver:
         finally:
             self._running.discard(entry)
 
-    async def _method(self, step: Call, call: TransportCall) -> End:
+    async def _method(self, step: Call, call: TransportCall, ports: Ports) -> End:
         try:
-            reply = self._ports.method(step)(call)
+            reply = ports.method(step)(call)
             return reply_end(reply_text(await reply if inspect.isawaitable(reply) else reply))
         except asyncio.CancelledError:
             if call.signal.fired:

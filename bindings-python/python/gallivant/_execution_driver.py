@@ -98,8 +98,8 @@ class Driver:
         self._lock = threading.Lock()
         self._open: dict[Signal, _native.AbortToken] = {}
 
-    def run(self, method: str, input_json: str, signal: Signal | None) -> str:
-        """Calls a method of the boundary to its end. Gives JSON text."""
+    def run(self, method: str, input_json: str, signal: Signal | None, *, ports: Ports | None = None) -> str:
+        """Calls a method of the boundary to its end, with ports of its own where they are given. Gives JSON text."""
         token, given_up = _native.AbortToken(), Signal()
         called = self._ports.boundary.call(method, input_json, token)
         if isinstance(called, str):
@@ -110,7 +110,7 @@ class Driver:
             self._open[given_up] = token
         try:
             with called as machine:
-                return self._drive(machine, given_up)
+                return self._drive(machine, given_up, ports or self._ports)
         except ExecutionError as refused:
             if refused.reason in ENDED_BY_CLOSING:
                 # Perhaps the machine went with its boundary, which then says that it is closed.
@@ -133,7 +133,7 @@ class Driver:
         for given_up, _ in still_open:
             given_up.fire()
 
-    def _drive(self, machine: Machine, given_up: Signal) -> str:
+    def _drive(self, machine: Machine, given_up: Signal, ports: Ports) -> str:
         raised: BaseException | None = None
         step = machine.start()
         while isinstance(step, _native.Call):
@@ -141,9 +141,9 @@ class Driver:
                 # Whoever calls has gone: what the machine asks for besides is given up unasked.
                 step = machine.abort(step.id)
                 continue
-            call = self._ports.call(step)
+            call = ports.call(step)
             try:
-                end = self._carry_out(step, call, given_up)
+                end = self._carry_out(step, call, given_up, ports)
             except BaseException as interrupt:
                 raised, end = interrupt, abort_end
             try:
@@ -158,11 +158,11 @@ class Driver:
             raise raised
         return step.result_json()
 
-    def _carry_out(self, step: Call, call: TransportCall, given_up: Signal) -> End:
+    def _carry_out(self, step: Call, call: TransportCall, given_up: Signal, ports: Ports) -> End:
         if given_up.fired or _native.cancel_state():
             call.signal.fire()
             return abort_end
-        running = _Running(self._ports, step, call)
+        running = _Running(ports, step, call)
         forget = given_up.on_fire(running.woken.set)
         try:
             if not running.start():

@@ -1506,6 +1506,21 @@ class Projection:
         """
 
 @final
+class PublicationPorts:
+    """
+    A checkout, this system's sandbox, and a push by the program `git`. Threads may share it.
+    """
+    def __new__(cls, /, boundary: Boundary, input_json: str, token: AbortToken) -> PublicationPorts:
+        """
+        Makes the ports that the input of `reconcileExecutionResult` describes, with `checkout` and `scratch` in it. `token` ends a
+        command that runs. Reads nothing yet.
+        """
+    def answer(self, /, port: str, method: str, input_json: str) -> str:
+        """
+        Answers a call of a machine: JSON text. Blocks for as long as that takes. Raises `ExecutionIoError` where it failed.
+        """
+
+@final
 class Reader:
     """
     Reads one agent's record, by its directory or by the record's own path, which need not exist yet. Threads may

@@ -1,7 +1,8 @@
 """The same for asyncio, with calls that are awaited: `Reader`, `Writer`, `Session`, `Fleet`, `Watch`, `claim`,
 `claim_wrapperless` and `read_fleet`; of idempotent creates `IdempotencyStore`, `Reservation`, `FinishedClaim`, `Ticket` and
 `UnknownClaim`; of the journal of a run `Journal`, `Projection`, `LogReader`, `Replay`, `check_journal`, `read_run_result` and
-`retention_candidates`; of the execution layer `AsyncExecution`.
+`retention_candidates`; of the execution layer `AsyncExecution` and
+`reconcile_execution_result`.
 
 A call runs the core on a thread of a pool that is made on first use, so that neither the disk nor a lock that somebody
 holds stops the event loop. Cancelling the awaiting task ends a wait for the lock within 0.1 s, with nothing written; a
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Union
 
     from ._aio_execution import AsyncExecution
+    from ._aio_execution_result import reconcile_execution_result
     from ._native import TestHost
 
     Path = Union[str, os.PathLike[str]]
@@ -64,6 +66,7 @@ __all__ = [
     "claim_wrapperless",
     "read_fleet",
     "read_run_result",
+    "reconcile_execution_result",
     "retention_candidates",
 ]
 
@@ -71,12 +74,15 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        if name != "AsyncExecution":
+        value: object
+        if name == "AsyncExecution":
+            from ._aio_execution import AsyncExecution as value
+        elif name == "reconcile_execution_result":
+            from ._aio_execution_result import reconcile_execution_result as value
+        else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from ._aio_execution import AsyncExecution
-
-        globals()[name] = AsyncExecution
-        return AsyncExecution
+        globals()[name] = value
+        return value
 
 
 async def claim(

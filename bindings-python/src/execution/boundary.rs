@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use gallivant_core::execution::{self as core, Called, ExecutionOptions, FixedJitter};
-use gallivant_core::{Code, Error, Host, Result};
+use gallivant_core::{Code, Error, Host, Result, publication};
 use pyo3::prelude::*;
 
 use super::health::HealthStore;
@@ -21,7 +21,7 @@ use crate::value::value;
 #[pyclass(frozen, module = "gallivant.execution")]
 #[derive(Debug, Default)]
 pub(crate) struct AbortToken {
-    token: core::AbortToken,
+    pub(super) token: core::AbortToken,
 }
 
 #[pymethods]
@@ -96,8 +96,9 @@ impl Boundary {
         token: &Bound<'_, AbortToken>,
     ) -> PyResult<Answer> {
         let token = token.get().token.clone();
-        let called =
-            call::fallible(py, || self.opened()?.call(&method.0, object_of(&input_json.0, "input")?, token))?;
+        let called = call::fallible(py, || {
+            publication::call(&self.opened()?, &method.0, object_of(&input_json.0, "input")?, token)
+        })?;
         match called {
             Called::Machine(machine) => Py::new(py, Machine::new(*machine, &self.host)).map(Answer::Machine),
             Called::Answer(answer) => Ok(Answer::Text(answer.to_json())),
@@ -131,7 +132,7 @@ impl Boundary {
 }
 
 impl Boundary {
-    fn opened(&self) -> Result<core::Boundary> {
+    pub(super) fn opened(&self) -> Result<core::Boundary> {
         let closed = || Error::new(Code::ExecutionInput, "the boundary is closed").with_reason("closed");
         self.slot().clone().ok_or_else(closed)
     }

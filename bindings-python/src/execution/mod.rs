@@ -5,6 +5,7 @@
 //! - `registry`: capability records with their adapters;
 //! - `health`: the health of accounts, as records of checks that somebody else makes;
 //! - `points`: the points at which a test fails;
+//! - `publication`: the ports of a publication that this machine answers;
 //! - `functions`: the pure functions by their names, and the constants.
 //!
 //! Documents come and go as JSON text. What they are in Python is decided in `gallivant/execution.py`.
@@ -14,6 +15,7 @@ mod functions;
 mod health;
 mod machine;
 mod points;
+mod publication;
 mod registry;
 
 pub(crate) use boundary::{AbortToken, Boundary, UnresolvedOperation, unresolved};
@@ -21,6 +23,7 @@ pub(crate) use functions::{execution_constants, execution_function};
 pub(crate) use health::{HealthStore, Refresh};
 pub(crate) use machine::{Call, Done, Machine};
 pub(crate) use points::Points;
+pub(crate) use publication::PublicationPorts;
 pub(crate) use registry::{ExecutionRegistry, assert_execution_dependency};
 
 use gallivant_core::json::{Object, Value};

@@ -16,6 +16,7 @@ use std::task::{Context, Poll, Waker};
 use super::contract::{Method, TransportError};
 use super::ledger::lock::AbortToken;
 use super::limits::Limits;
+use super::words::words;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
@@ -23,35 +24,21 @@ use crate::json::{Object, Value};
 /// Unique within the process (EX-BND-39).
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// Whom a call is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Port {
-    /// A method of the transport.
-    Transport,
-    /// A method of the process host (EX-SEA-06).
-    Process,
-    /// What a publication does with its checkout.
-    Git,
-    /// A command of a verification, in its sandbox.
-    Verification,
-    /// A push, or a pull request.
-    Publisher,
-    /// What the coordinator's own registry knows (EX-CAN-48).
-    Coordinator,
-}
-
-impl Port {
-    /// The word of the protocol.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Port::Transport => "transport",
-            Port::Process => "process",
-            Port::Git => "git",
-            Port::Verification => "verification",
-            Port::Publisher => "publisher",
-            Port::Coordinator => "coordinator",
-        }
+words! {
+    /// Whom a call is for.
+    Port {
+        /// A method of the transport.
+        Transport = "transport",
+        /// A method of the process host (EX-SEA-06).
+        Process = "process",
+        /// What a publication does with its checkout.
+        Git = "git",
+        /// A verification, in its sandbox.
+        Verification = "verification",
+        /// A push, or a pull request.
+        Publisher = "publisher",
+        /// What the coordinator's own registry knows (EX-CAN-48).
+        Coordinator = "coordinator",
     }
 }
 

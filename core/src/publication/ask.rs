@@ -6,15 +6,13 @@ use crate::error::{Code, Error, Result};
 use crate::execution::machine::{Ended, Line, Port, Request};
 use crate::json::{Object, Value};
 
-/// The longest answer of a port, as that of a transport's smaller methods (EX-TRA-06). A command's kept output is longer.
+/// The longest answer of a port, as that of a transport's smaller methods (EX-TRA-06).
 const REPLY_BYTES: u64 = 65_536;
-/// As the kept output of a command (EX-VER-04), with every byte escaped.
-const OUTPUT_BYTES: u64 = 8 * 262_144;
 /// How long the checkout may take over one question, in milliseconds: writing as many files as a result holds, twice.
 const CHECKOUT_MS: u64 = 300_000;
 /// How long a push may take, in milliseconds.
 const PUSH_MS: u64 = 300_000;
-/// A command's own limit (EX-VER-04), and time to end its tree.
+/// A command's own limit (EX-VER-04), and time to end its tree and to look at the checkout.
 const COMMAND_MS: u64 = 150_000;
 /// The probe's own limit (EX-VER-28) and that of the view of Git (EX-VER-36), and time to tidy up.
 const SANDBOX_MS: u64 = 120_000;
@@ -76,18 +74,18 @@ impl State {
 /// `EXECUTION_DEADLINE`, `EXECUTION_PROTOCOL` with the reason `shape`, and `EXECUTION_IO`: with the reason `tree` of the checkout,
 /// with the kind of the failure as its reason of another port. What the port said of it is not told (EX-ART-45).
 pub(super) async fn ask(line: &Line, port: Port, method: &'static str, input: Object) -> Result<Value> {
-    let (limit, patience_ms) = match (port, method) {
-        (Port::Git, _) => (REPLY_BYTES, Some(CHECKOUT_MS)),
-        (Port::Verification, "run") => (OUTPUT_BYTES, Some(COMMAND_MS)),
-        (Port::Verification, _) => (REPLY_BYTES, Some(SANDBOX_MS)),
-        (Port::Publisher, "push") => (REPLY_BYTES, Some(PUSH_MS)),
-        _ => (REPLY_BYTES, None),
+    let commands = input.get("commands").and_then(Value::as_array).map_or(0, <[Value]>::len) as u64;
+    let patience_ms = match (port, method) {
+        (Port::Git, _) => Some(CHECKOUT_MS),
+        (Port::Verification, _) => Some(SANDBOX_MS + COMMAND_MS * commands),
+        (Port::Publisher, "push") => Some(PUSH_MS),
+        _ => None,
     };
     let failed = |code, reason, what: &str| {
         let message = format!("{what}, port=`{}` method=`{method}`", port.word());
         Err(Error::new(code, message).with_reason(reason))
     };
-    match line.call(Request { port, method, input, limit, patience_ms }).await.ended {
+    match line.call(Request { port, method, input, limit: REPLY_BYTES, patience_ms }).await.ended {
         Ended::Value(text) => match Value::parse(&text) {
             Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
             _ => failed(Code::ExecutionProtocol, "shape", "an answer of a port makes no sense"),

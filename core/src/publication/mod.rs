@@ -6,29 +6,32 @@
 //! - [`result`](mod@result): what of a private result is published;
 //! - [`ports`]: who answers its calls in Rust, and the loop that carries them out;
 //! - [`git`]: a checkout on this machine; [`remote`]: a publisher that pushes by the program `git`;
-//! - `ask`, `evidence`: the calls that it makes; what verified it;
+//!   [`sandbox`]: verification in this system's sandbox; [`local`]: these made of JSON, and the machine by its name;
+//! - `ask`: the calls that it makes;
 //! - [`functions`]: the pure functions under their public names.
 //!
 //! How far a publication has come stands in `result-application.json`
 //! ([`execution::application`](crate::execution::application)).
 
 mod ask;
-mod evidence;
 pub mod functions;
 pub mod git;
+pub mod local;
 pub mod next;
 pub mod plan;
 pub mod ports;
 pub mod reconcile;
 pub mod remote;
 pub mod result;
+pub mod sandbox;
 
 pub use crate::execution::application::{Checkpoint, OwnerKeys, Status};
-pub use evidence::VERIFICATION;
 pub use git::GitCheckout;
+pub use local::{LocalPorts, call};
 pub use next::{Block, Facts, Found, Next, publication_next};
 pub use plan::Plan;
 pub use ports::{Answers, Failure, Place, Ports, Publisher, PublisherPort, Pushed, drive};
 pub use reconcile::reconcile_execution_result;
 pub use remote::{GitRemote, PullRequests};
 pub use result::{Form, Publishable, PullRequestText};
+pub use sandbox::{SandboxOptions, SystemVerification};

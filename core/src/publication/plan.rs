@@ -2,6 +2,7 @@
 
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
+use crate::verification::ApprovedCommands;
 
 /// What is published where. The run's result is held against it, and never the other way round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +15,8 @@ pub struct Plan {
     pub branch: String,
     /// The branch that the pull request goes to.
     pub base: String,
-    /// The commands that verify the work, in their order, with the hash of their approved source (EX-VER-01).
-    pub commands: Vec<String>,
-    /// The hash of the source that was approved.
-    pub commands_hash: String,
+    /// The commands that verify the work, bound to their approved source (EX-VER-01).
+    pub commands: ApprovedCommands,
     /// The commit's message; one line that names the run where there is none.
     pub message: Option<String>,
     /// The name of the commit's author.
@@ -27,11 +26,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads a plan in its JSON form: `repo`, `origin?`, `branch`, `base`, `commands` (a list of texts), `commandsHash`,
-    /// `message?` and `author` (`{name, email}`).
+    /// Reads a plan in its JSON form: `repo`, `origin?`, `branch`, `base`, `message?`, `author` (`{name,
+    /// email}`) and `verification`: `{commands, source, approvedHash}`, the list of texts, the text that it was read from as it is now,
+    /// and the hash of that text as it was saved with its approval.
     ///
     /// # Errors
-    /// `EXECUTION_INPUT` that names the member.
+    /// `EXECUTION_INPUT` that names the member; `EXECUTION_CONFLICT` for a source that is not the approved one (EX-VER-01).
     pub fn from_object(plan: &Object) -> Result<Self> {
         let given = |value: Option<&Value>, name: &str| {
             let text = value.and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -41,8 +41,17 @@ impl Plan {
             None | Some(Value::Null) => Ok(None),
             value => given(value, name).map(Some),
         };
-        let commands = plan.get("commands").and_then(Value::as_array).ok_or_else(|| wrong("commands"))?;
-        let command = |command: &Value| command.as_str().map(str::to_owned).ok_or_else(|| wrong("commands"));
+        let verification = plan.get("verification").ok_or_else(|| wrong("verification"))?;
+        let text = |name: &str| {
+            let text = verification.get(name).and_then(Value::as_str);
+            text.ok_or_else(|| wrong(&format!("verification.{name}")))
+        };
+        let list = verification.get("commands").and_then(Value::as_array);
+        let list = list.ok_or_else(|| wrong("verification.commands"))?;
+        let command = |command: &Value| {
+            command.as_str().map(str::to_owned).ok_or_else(|| wrong("verification.commands"))
+        };
+        let commands = list.iter().map(command).collect::<Result<Vec<_>>>()?;
         let author = plan.get("author");
         let part = |name: &str| given(author.and_then(|author| author.get(name)), &format!("author.{name}"));
         let plan = Plan {
@@ -50,8 +59,7 @@ impl Plan {
             origin: optional("origin")?,
             branch: given(plan.get("branch"), "branch")?,
             base: given(plan.get("base"), "base")?,
-            commands: commands.iter().map(command).collect::<Result<_>>()?,
-            commands_hash: given(plan.get("commandsHash"), "commandsHash")?,
+            commands: ApprovedCommands::new(commands, text("source")?.as_bytes(), text("approvedHash")?)?,
             message: optional("message")?,
             author_name: part("name")?,
             author_email: part("email")?,

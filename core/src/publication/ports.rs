@@ -22,13 +22,12 @@ pub type Failure = TransportError;
 /// | `apply` | | `{}` |
 /// | `commit` | `branch`, `message`, `name`, `email`, `seconds` | `{head}` |
 ///
-/// `verification`, the sandbox:
+/// `verification`, which runs the commands in their sandbox and leaves `verification.json` in the run's directory, as
+/// [`verify`](crate::verification::verify()) does:
 ///
 /// | method | input | answer |
 /// | --- | --- | --- |
-/// | `begin` | `{runId, revision, commands, commandsHash}` | `{sandbox: {driver, probe}}`, or `{unavailable}` |
-/// | `run` | `{runId, index, command, revision}` | `{exitCode, startedAt, endedAt, output, truncated}` |
-/// | `end` | `{}` | `{}` |
+/// | `verify` | `{runId, directory, revision, commands, sourceHash}` | `{}`, or `{blocked: {reason, detail}}` |
 ///
 /// `publisher`, where all inputs are `{runId, repo, origin, branch, base, head}`:
 ///

@@ -2,7 +2,6 @@
 //! between, what stands there decides how it goes on (EX-ART-33 to EX-ART-55).
 
 use super::ask::{State, Step, Stop, ask, flag, judge, shapeless};
-use super::evidence::{self, Evidence, Proof, VERIFICATION};
 use super::next::{Block, Facts, Found, Next, publication_next};
 use super::plan::Plan;
 use super::result::{Form, Invalid, Publishable};
@@ -13,6 +12,7 @@ use crate::execution::ledger::lock::AbortToken;
 use crate::execution::machine::{Line, Machine, Port};
 use crate::execution::{Boundary, keys};
 use crate::json::{Object, Value};
+use crate::verification::evidence::{self, EVIDENCE};
 
 /// Publishes the collected result of a run: applied, committed, verified, pushed and asked to be merged, each at most once, and
 /// goes on with a publication that was interrupted (EX-ART-33). Done, it gives one of
@@ -84,6 +84,13 @@ fn ended(
         Next::Return => Some(Ok(answer(checkpoint))),
         _ => None,
     }
+}
+
+/// What evidence proves.
+#[derive(Clone, Copy, Default)]
+struct Proof {
+    complete: bool,
+    provenance: bool,
 }
 
 /// One publication under its lock.
@@ -200,13 +207,7 @@ impl Work {
             Some(head) if !is_at_input => self.matches(publishable, input_head, head).await?,
             _ => false,
         };
-        let proof = match checkpoint.applied_head() {
-            Some(applied) => {
-                let Plan { commands, commands_hash, .. } = &self.plan;
-                evidence::prove(&*self.subject.directory, applied, commands, commands_hash)?
-            }
-            None => Proof::default(),
-        };
+        let proof = self.proof(checkpoint.applied_head())?;
         Ok(Facts {
             owner_matches: checkpoint.is_owned_by(&self.subject.owner),
             fingerprint_matches: checkpoint.fingerprint() == self.fingerprint.as_deref(),
@@ -265,63 +266,50 @@ impl Work {
         Ok(head.ok_or_else(|| shapeless("head", Port::Git))?.to_owned())
     }
 
+    /// What the saved evidence proves of a revision: success of every approved command, and the sandbox of each.
+    fn proof(&self, applied_head: Option<&str>) -> Result<Proof> {
+        let evidence = match applied_head {
+            Some(_) => evidence::read(&*self.subject.directory)?,
+            None => None,
+        };
+        let (Some(evidence), Some(head)) = (evidence, applied_head) else { return Ok(Proof::default()) };
+        Ok(Proof {
+            complete: evidence::is_complete(&evidence, &self.plan.commands, head),
+            provenance: evidence::has_provenance(&evidence),
+        })
+    }
+
     /// Runs the approved commands at the applied revision, once, and publishes.
     async fn verify(&mut self, head: &str, publishable: &Publishable, input_head: &str) -> Step<Value> {
         self.advance(Status::Verifying, [("appliedHead", Value::from(head))])?;
         self.publishing.point("publish.verifying")?;
+        let commands = &self.plan.commands;
+        let list = commands.commands().iter().map(|text| Value::from(text.as_str())).collect::<Vec<_>>();
+        let directory = self.publishing.run_path(&self.subject).to_string_lossy().into_owned();
         let input = object([
             ("runId", Value::from(self.subject.run_id.as_str())),
+            ("directory", Value::from(directory)),
             ("revision", Value::from(head)),
-            (
-                "commands",
-                Value::from(self.plan.commands.iter().map(|text| text.as_str().into()).collect::<Vec<_>>()),
-            ),
-            ("commandsHash", Value::from(self.plan.commands_hash.as_str())),
+            ("commands", Value::from(list)),
+            ("sourceHash", Value::from(commands.source_hash())),
         ]);
-        let begun = ask(&self.line, Port::Verification, "begin", input).await?;
-        let sandbox = begun.get("sandbox").cloned().unwrap_or(Value::Null);
-        if !evidence::is_provenance(&sandbox) {
-            let detail = begun.get("unavailable").and_then(Value::as_str).map(str::to_owned);
-            return Err(Stop::Block(Block::SandboxUnavailable, detail));
+        let verdict = ask(&self.line, Port::Verification, "verify", input).await?;
+        if let Some(blocked) = verdict.get("blocked").filter(|blocked| !blocked.is_null()) {
+            let text = |key: &str| blocked.get(key).and_then(Value::as_str);
+            let block = text("reason").and_then(Block::from_word).unwrap_or(Block::Verification);
+            return Err(Stop::Block(block, text("detail").map(str::to_owned)));
         }
-        let ran = self.run_commands(head, publishable, input_head, sandbox).await;
-        // The private profile goes on every way out. What is left of it is the host's to remove again.
-        let ended = ask(&self.line, Port::Verification, "end", Object::new()).await;
-        ran?;
-        ended?;
-        self.advance(Status::Verified, [("evidence", Value::from(VERIFICATION))])?;
+        // What a host says is no evidence; what stands on disk is.
+        let proof = self.proof(Some(head))?;
+        if !proof.provenance {
+            return Err(Stop::Block(Block::SandboxUnavailable, None));
+        }
+        if !proof.complete {
+            return Err(Stop::Block(Block::Verification, None));
+        }
+        self.advance(Status::Verified, [("evidence", Value::from(EVIDENCE))])?;
         self.publishing.point("publish.verified")?;
         self.publish(publishable, input_head).await
-    }
-
-    async fn run_commands(
-        &mut self,
-        head: &str,
-        publishable: &Publishable,
-        input_head: &str,
-        sandbox: Value,
-    ) -> Step<()> {
-        self.check_clean(head, publishable, input_head).await?;
-        let mut evidence = Evidence::begun(head, &self.plan.commands_hash, sandbox);
-        self.publishing.save(&self.subject, VERIFICATION, &evidence.encode())?;
-        for (index, command) in self.plan.commands.iter().enumerate() {
-            let input = object([
-                ("runId", Value::from(self.subject.run_id.as_str())),
-                ("index", Value::from(index as u64)),
-                ("command", Value::from(command.as_str())),
-                ("revision", Value::from(head)),
-            ]);
-            let said = ask(&self.line, Port::Verification, "run", input).await;
-            evidence.add(command, said.as_ref().ok());
-            self.publishing.save(&self.subject, VERIFICATION, &evidence.encode())?;
-            self.publishing.point("publish.command")?;
-            let exit = said.as_ref().ok().and_then(|said| said.get("exitCode")?.as_number()?.as_i64());
-            if exit != Some(0) {
-                return Err(Stop::Block(Block::CommandFailed, Some(format!("command-{index}"))));
-            }
-            self.check_clean(head, publishable, input_head).await?;
-        }
-        Ok(())
     }
 
     /// EX-VER-12 to EX-VER-15.

@@ -8,7 +8,7 @@ use gallivant_core::execution::{
     AbortToken, Boundary, Called, ExecutionOptions, FaultAnswer, Faults, FixedJitter, Jitter, NoFaults,
     execution_runner,
 };
-use gallivant_core::{Host, Result};
+use gallivant_core::{Host, Result, publication};
 
 use super::abort_token::{gallivant_execution_abort_token, token_or_none};
 use super::machine::gallivant_execution_machine;
@@ -30,7 +30,7 @@ use crate::view::{Texts, gallivant_str};
 /// Threads: any number at once. Free it with `gallivant_execution_boundary_free`, which ends its machines.
 #[derive(Debug)]
 pub struct gallivant_execution_boundary {
-    boundary: Boundary,
+    pub(super) boundary: Boundary,
     host: Host,
 }
 
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn gallivant_execution_runner(
 
 /// Calls a method by its name, and gives the machine of that call, which has still to be started or driven. `submit`,
 /// `continue`, `prepare`, `recoverResponse`, `startup`, `reconcile`, `collect`, `cancel`, `requestCancel`, `preparationStop`,
-/// `timeoutStop`, `adopt` and `settleAbsent` do nothing before that. Those of `gallivant_execution_boundary_read` have read when
+/// `timeoutStop`, `adopt`, `settleAbsent` and `reconcileExecutionResult` do nothing before that. Those of `gallivant_execution_boundary_read` have read when
 /// this returns, and their machine is done in its first step.
 ///
 /// `input_json` is a JSON object, and NULL is an empty one. `token` ends the wait for the task's lock and may be NULL.
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn gallivant_execution_boundary_call(
             let input = gallivant_str::new(input_json, input_json_length).optional("input_json")?;
             let out = Out::new(machine, "machine")?;
             let input = object(input.unwrap_or("{}"), "input_json")?;
-            let called = handle.boundary.call(method, input, token_or_none(token))?;
+            let called = publication::call(&handle.boundary, method, input, token_or_none(token))?;
             let clock = Arc::clone(&handle.host.clock);
             out.set(give(gallivant_execution_machine::new(called, clock)));
             Ok(())

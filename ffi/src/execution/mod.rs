@@ -1,7 +1,8 @@
 //! The execution layer: paid work is recorded, never doubled, never lost and never mistaken.
 //!
 //! In reading order: `words` (the constants), `failure` (how a transport's method fails), `abort_token`, `registry`, `boundary`, `machine`
-//! (the raw steps), `transport` (a table of callbacks), `drive` (a machine to its end), `functions` (what needs no boundary).
+//! (the raw steps), `publication` (the ports that this machine answers), `transport` (a table of callbacks), `drive` (a machine to
+//! its end), `functions` (what needs no boundary).
 
 mod abort_token;
 mod boundary;
@@ -9,6 +10,7 @@ mod drive;
 mod failure;
 mod functions;
 mod machine;
+mod publication;
 mod registry;
 mod transport;
 mod words;
@@ -19,6 +21,7 @@ pub use drive::*;
 pub use failure::*;
 pub use functions::*;
 pub use machine::*;
+pub use publication::*;
 pub use registry::*;
 pub use transport::*;
 pub use words::*;

@@ -30,6 +30,14 @@ pub const GALLIVANT_STEP_FAILED: i32 = 3;
 pub const GALLIVANT_PORT_TRANSPORT: i32 = 1;
 /// A method of the process host.
 pub const GALLIVANT_PORT_PROCESS: i32 = 2;
+/// What a publication does with its checkout.
+pub const GALLIVANT_PORT_GIT: i32 = 3;
+/// A verification in its sandbox.
+pub const GALLIVANT_PORT_VERIFICATION: i32 = 4;
+/// A push, or a pull request.
+pub const GALLIVANT_PORT_PUBLISHER: i32 = 5;
+/// What the coordinator's own registry knows.
+pub const GALLIVANT_PORT_COORDINATOR: i32 = 6;
 
 /// The provider was not reached, or anything else.
 pub const GALLIVANT_FAILURE_IO: i32 = 1;
@@ -79,7 +87,14 @@ const STEPS: [(i32, &str); 3] =
 
 pub(super) const PORTS: Numbered<Port> = Numbered {
     what: "port",
-    rows: &[(GALLIVANT_PORT_TRANSPORT, Port::Transport), (GALLIVANT_PORT_PROCESS, Port::Process)],
+    rows: &[
+        (GALLIVANT_PORT_TRANSPORT, Port::Transport),
+        (GALLIVANT_PORT_PROCESS, Port::Process),
+        (GALLIVANT_PORT_GIT, Port::Git),
+        (GALLIVANT_PORT_VERIFICATION, Port::Verification),
+        (GALLIVANT_PORT_PUBLISHER, Port::Publisher),
+        (GALLIVANT_PORT_COORDINATOR, Port::Coordinator),
+    ],
 };
 
 pub(super) const FAILURES: Numbered<ErrorKind> = Numbered {

@@ -39,7 +39,7 @@ fn every() -> u64 {
 }
 
 /// The images that are looked at after one crash: a few of them, from nothing of what was not synced to all of it, or each.
-fn some(images: CrashImages) -> impl Iterator<Item = CrashImage> {
+pub(crate) fn some(images: CrashImages) -> impl Iterator<Item = CrashImage> {
     let images: Vec<CrashImage> = images.collect();
     let step = if every() > 1 { images.len().div_ceil(4) } else { 1 };
     images.into_iter().rev().step_by(step.max(1))

@@ -37,7 +37,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 pub use by_name::Called;
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
-pub(crate) use publishing::{Publishing, Subject};
+pub(crate) use publishing::{Publishing, Subject, Verifying};
 
 use super::backoff::{self, Jitter, RandomJitter};
 use super::capability::Capability;

@@ -64,6 +64,28 @@ impl Boundary {
     }
 }
 
+/// What whoever verifies for a boundary has of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Verifying {
+    pub(crate) root: std::path::PathBuf,
+    pub(crate) secrets: crate::redaction::Secrets,
+    pub(crate) host: crate::host::Host,
+    pub(crate) faults: Arc<dyn faults::Faults>,
+}
+
+impl Boundary {
+    /// What a verification of its runs needs.
+    pub(crate) fn verifying(&self) -> Verifying {
+        let options = &self.inner.options;
+        Verifying {
+            root: options.root.clone(),
+            secrets: options.secrets.clone(),
+            host: self.inner.host.clone(),
+            faults: Arc::clone(&options.faults),
+        }
+    }
+}
+
 impl Publishing {
     /// The run, its result and its owner, judged under the task's lock, which is let go of again: nothing but the lock file was
     /// written.
@@ -154,6 +176,11 @@ impl Publishing {
     pub(crate) fn save(&self, subject: &Subject, name: &str, text: &str) -> Result<()> {
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.writer.persist(&*subject.directory, &format!("{}/", subject.run_id), name, text)
+    }
+
+    /// Where the run's files are.
+    pub(crate) fn run_path(&self, subject: &Subject) -> std::path::PathBuf {
+        self.inner.options.root.join(&subject.run_id)
     }
 
     /// Tells a test where this is.

@@ -1,0 +1,123 @@
+//! A publication with nothing but the real things: Git, this system's sandbox, a remote.
+
+use gallivant_core::execution::{AbortToken, FaultAnswer};
+use gallivant_core::publication::{Plan, SandboxOptions, SystemVerification};
+use gallivant_core::verification::{SandboxCheck, SystemSandbox};
+use gallivant_core::{Code, Host};
+use serde_json::{Value as Json, json};
+
+use crate::support::publication::{plan_with, verification};
+use crate::support::repository::{Repository, git};
+use crate::support::task::{Points, TaskRoot};
+
+/// Whether this machine has a sandbox; where it has none, why not.
+fn sandbox() -> Result<(), String> {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let sandbox = SystemSandbox { scratch: scratch.path().to_owned(), runtime: None, host: Host::system() };
+    match sandbox.check(&|| false) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            assert_eq!(error.code(), Code::ExecutionVerificationSandbox);
+            Err(error.message().to_owned())
+        }
+    }
+}
+
+fn plan(repository: &Repository, commands: Json) -> Plan {
+    plan_with(json!({
+        "origin": repository.remote().display().to_string(), "verification": verification(commands)
+    }))
+}
+
+fn publish(repository: &Repository, task: &TaskRoot, plan: &Plan) -> Json {
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    let boundary = task.boundary();
+    let options = SandboxOptions {
+        checkout: repository.checkout(),
+        scratch: scratch.path().to_owned(),
+        runtime: None,
+        environment: vec![("PUSH_TOKEN".to_owned(), "not-for-commands".to_owned())],
+    };
+    let verification = SystemVerification::new(&boundary, plan.commands.clone(), options, AbortToken::new());
+    let verification = verification.expect("a sandbox");
+    let answer = repository.publish_by(&boundary, &verification, plan, None).expect("nobody is gone");
+    let left = std::fs::read_dir(scratch.path()).expect("listed").count();
+    assert_eq!(left, 0, "no private profile is left");
+    answer.expect("an answer")
+}
+
+#[test]
+fn ex_ver_41_a_publication_proves_the_sandbox_on_its_own_checkout_and_publishes_what_was_verified() {
+    let repository = Repository::new();
+    let mut task = repository.task(json!({}));
+    let points = Points::new("", || FaultAnswer::Go);
+    task.faults = points.clone();
+    let plan = plan(
+        &repository,
+        json!([
+            "grep -q two README && test ! -e src/old",
+            "sh src/run.sh && git log -1 --format=%H",
+            "test -z \"$PUSH_TOKEN\""
+        ]),
+    );
+    let answer = publish(&repository, &task, &plan);
+    if let Err(why) = sandbox() {
+        println!("no sandbox here ({why}): the refusal is checked instead");
+        assert_eq!(answer["reason"], "verification-sandbox-unavailable");
+        assert_eq!((repository.commits(), repository.remote_head("task/1")), (1, None));
+        return;
+    }
+    let head = repository.head();
+    assert_eq!((&answer["status"], &answer["appliedHead"]), (&json!("published"), &json!(head)), "{answer}");
+    assert_eq!(repository.remote_head("task/1"), Some(head.clone()));
+    let evidence = task.evidence();
+    assert_eq!(evidence["commands"][1]["output"], format!("{head}\n"));
+    let first = &evidence["commands"][0]["sandbox"];
+    assert_eq!((&first["driver"], &first["probe"]["status"]), (&json!("bubblewrap"), &json!("passed")));
+    // EX-SEA-07: each point behind its fact.
+    let seen = points.seen();
+    let own: Vec<_> = seen.iter().filter_map(|point| point.strip_prefix("publish.")).collect();
+    let expected = [
+        "applying",
+        "commit",
+        "verifying",
+        "command",
+        "command",
+        "command",
+        "verified",
+        "push",
+        "pr",
+        "published",
+    ];
+    assert_eq!(own, expected);
+    // The view of a result shows both, and a repetition gives the same.
+    let boundary = task.boundary();
+    let view = crate::support::task::from_core(&boundary.result_view("run-1").expect("a view"));
+    assert_eq!(view["application"]["status"], "published");
+    assert_eq!(view["verification"]["revision"], json!(head));
+    assert_eq!(publish(&repository, &task, &plan), answer);
+}
+
+#[test]
+fn ex_ver_16_what_a_command_says_no_to_or_changes_is_not_pushed() {
+    if let Err(why) = sandbox() {
+        println!("no sandbox here ({why})");
+        return;
+    }
+    for (command, reason) in [
+        ("exit 3", "command-failed"),
+        ("echo more >> README", "dirty"),
+        ("touch untracked", "dirty"),
+        ("touch target-not-ignored; exit 0", "dirty"),
+    ] {
+        let repository = Repository::new();
+        let task = repository.task(json!({}));
+        let plan = plan(&repository, json!(["true", command, "true"]));
+        let answer = publish(&repository, &task, &plan);
+        assert_eq!((&answer["status"], &answer["reason"]), (&json!("blocked"), &json!(reason)), "{command}");
+        assert_eq!(task.evidence()["commands"].as_array().expect("a list").len(), 2, "{command}");
+        assert_eq!((repository.commits(), repository.remote_head("task/1")), (1, None), "{command}");
+        let status = git(&repository.checkout(), &["status", "--porcelain"]);
+        assert_eq!(status.is_empty(), reason == "command-failed", "{command}: what it left stays: {status}");
+    }
+}
