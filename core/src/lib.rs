@@ -76,3 +76,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/rust.md")]
 pub struct GuideOfRust;
+
+/// Compiles the guide's blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/local-runs.md")]
+pub struct GuideOfLocalRuns;
