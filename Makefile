@@ -35,6 +35,9 @@ help:
 
 build:
 	$(RELEASE) -p libgallivant -p gallivant-python -p gallivant-node -p gallivant-tests
+	$(CARGO) build --locked --profile supervise -p gallivant-supervise
+	for place in $(BUILT) bindings-python/python/gallivant bindings-node; do \
+		install -m 755 $(TARGET)/supervise/gallivant-supervise $$place/gallivant-supervise; done
 	install -m 755 $(BUILT)/libgallivant_native.so bindings-python/python/gallivant/_native.abi3.so
 	install -m 755 $(BUILT)/libgallivant_node.so bindings-node/gallivant.linux-$$(node -p process.arch)-gnu.node
 	ln -sf libgallivant.so $(BUILT)/libgallivant.so.0
@@ -70,7 +73,7 @@ test-examples:
 # What CI runs beside the tests.
 check: build
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked -p gallivant-core -p libgallivant -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p gallivant-core -p gallivant-supervise -p libgallivant -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
 	tests/c/run.sh valgrind
@@ -109,4 +112,5 @@ install:
 
 clean:
 	$(CARGO) clean
-	rm -f bindings-python/python/gallivant/_native.abi3.so bindings-node/*.node
+	rm -f bindings-python/python/gallivant/_native.abi3.so bindings-node/*.node \
+		bindings-python/python/gallivant/gallivant-supervise bindings-node/gallivant-supervise

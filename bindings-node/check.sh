@@ -24,12 +24,12 @@ fi
 
 mkdir "$work/stage" "$work/installed" "$work/tools"
 cp -R "$package/lib" "$package/package.json" "$package/README.md" "$work/stage"
-cp "$package"/gallivant.*.node "$root/LICENSE" "$work/stage"
+cp "$package"/gallivant.*.node "$package/gallivant-supervise" "$root/LICENSE" "$work/stage"
 
 (cd "$work/stage" && npm pack --silent --pack-destination "$work" >/dev/null)
 tar -tzf "$work"/gallivant-*.tgz | sort >"$work/packed"
 {
-    printf 'package/%s\n' LICENSE README.md package.json
+    printf 'package/%s\n' LICENSE README.md gallivant-supervise package.json
     (cd "$package" && find lib -type f | sed 's|^|package/|')
     (cd "$package" && ls gallivant.*.node | sed 's|^|package/|')
 } | sort >"$work/wanted"

@@ -43,7 +43,7 @@ unpacked=$work/unpacked
 python3 -m zipfile -e "$wheel" "$unpacked"
 (cd "$unpacked" && find . -type f | sed 's/^\.\///' | sort) | tee "$work/list"
 diff "$work/list" - <<LIST
-$(cd "$here/python" && find gallivant -type f \( -name '*.py' -o -name '*.pyi' -o -name py.typed \) | cat - <(echo gallivant/_native.abi3.so) |
+$(cd "$here/python" && find gallivant -type f \( -name '*.py' -o -name '*.pyi' -o -name py.typed \) | cat - <(printf 'gallivant/%s\n' _native.abi3.so gallivant-supervise) |
     cat - <(cd "$unpacked" && find gallivant-*.dist-info -type f) | sort)
 LIST
 grep -q '^Tag: cp39-abi3-' "$unpacked"/gallivant-*.dist-info/WHEEL

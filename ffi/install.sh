@@ -2,7 +2,7 @@
 # Installs the C library from the last release build: ffi/install.sh PREFIX
 #
 # Puts down the shared library with the links of its soname, the archive, the header and gallivant.pc, and prints each
-# file. From the environment: DESTDIR (a staging root that is in no file), LIBDIR and INCLUDEDIR (default PREFIX/lib and
+# file; and the supervisor of local runs, where it was built. From the environment: DESTDIR (a staging root that is in no file), LIBDIR and INCLUDEDIR (default PREFIX/lib and
 # PREFIX/include), CARGO_TARGET_DIR (default target).
 set -eu
 
@@ -43,6 +43,10 @@ for link in "libgallivant.so.$major" libgallivant.so; do
     ln -sf "libgallivant.so.$version" "$destdir$libdir/$link"
     echo "$destdir$libdir/$link"
 done
+# Beside the library, where the library looks for it.
+if [ -f "$target/supervise/gallivant-supervise" ]; then
+    put 755 "$target/supervise/gallivant-supervise" "$libdir" gallivant-supervise
+fi
 archive=$(mktemp)
 filled=$(mktemp)
 trap 'rm -f "$archive" "$filled"' EXIT

@@ -23,6 +23,7 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     # A thousand worlds of a hundred steps in each round; the first seed that fails is printed and replays alone.
     GALLIVANT_SEED=$((seed * 10000)) GALLIVANT_STEPS=${GALLIVANT_STEPS:-100000} "${tests[@]}" --test simulation -- --nocapture
     GALLIVANT_KILLS=$kills GALLIVANT_SWAP_SECONDS=30 "${tests[@]}" --test races -- --nocapture
+    GALLIVANT_STORM=$((kills / 10)) "${tests[@]}" --test local-runs storm -- --nocapture
     GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py
     GALLIVANT_COORDINATOR_KILLS=$kills python3 tests/interop/test_coordinator_storm.py
     GALLIVANT_CONTENTION_SECONDS=60 python3 tests/interop/test_contention.py

@@ -186,6 +186,25 @@ export interface Transport {
   recoverResponse?: Method<ContinueRequest>
 }
 
+/** How one harness is run: its command line as data. */
+export interface HarnessProfile {
+  program: string
+  /** Arguments; a list inside the list is there if its places `{prompt}`, `{session}`, `{model}` have values. */
+  start: (string | string[])[]
+  resume: (string | string[])[]
+  prompt: 'stdin' | 'argument'
+  mintsSession?: boolean | undefined
+  output: 'exit' | 'claude-stream-json' | 'codex-json' | 'opencode-json' | 'gemini-json'
+}
+
+/** The built-in process host. */
+export interface LocalRunnerOptions {
+  /** The path of `gallivant-supervise`, where it is not beside the library. */
+  supervisor?: string | undefined
+  /** Harnesses beside those that come with the library, by name. */
+  harnesses?: Record<string, HarnessProfile> | undefined
+}
+
 /** What a boundary is made of (EX-BND-04). */
 export interface ExecutionOptions {
   /** The directory that holds all files of the task. It is created with the first write. */
@@ -198,8 +217,11 @@ export interface ExecutionOptions {
   registry?: ExecutionRegistry | undefined
   /** The remote adapter; or `runner`, for a local record. */
   transport?: Transport | undefined
-  /** Process runs. Their calls have the port `process` and are answered in raw steps: {@link Execution.machine}. */
-  runner?: true | undefined
+  /**
+   * Process runs: an object with the options of the built-in process host; or true, and their calls have the port `process` and are
+   * answered in raw steps: {@link Execution.machine}.
+   */
+  runner?: true | LocalRunnerOptions | undefined
   /** The task's budget. A remote dispatch needs one. */
   budgetUsd?: number | RawJson | null | undefined
   limits?: Partial<Limits> | null | undefined
@@ -338,6 +360,30 @@ export class Execution {
   adopt(input: { operationId: string, acknowledgement: { providerJobId: string, turnId: string, sessionId?: string | null, cursor?: Cursor | null }, evidence: string }, options?: CallOptions): Promise<Dispatched>
   /** Records that the provider proved never to have accepted an operation. Calls nobody. */
   settleAbsent(input: { operationId: string, evidence: string }, options?: CallOptions): Promise<Dispatched>
+
+  /**
+   * Starts a local run: a `submit` whose input may leave out `operationId`. Gives the job record, which names the process; it was
+   * on disk before the process did anything.
+   */
+  start(input: Record<string, unknown>, options?: CallOptions): Promise<Record<string, unknown>>
+  /** The outcome of a local run that has ended, settled by this call if it was not; null while something of its tree lives. */
+  settle(runId: string, options?: CallOptions): Promise<Record<string, unknown> | null>
+  /**
+   * Stops the whole tree of a local run. Once it has resolved the stop is on disk and the first signal is sent; `killAfterMs` later
+   * a pass, or `waitForKill`, kills what is left.
+   */
+  kill(runId: string, input: { reason: string, killAfterMs?: number | undefined }, options?: CallOptions): Promise<Stopped>
+  /**
+   * Waits until the whole tree of a local run is gone: true then, false at the timeout. What a stop has left is killed when it is
+   * due, and never because the wait is over.
+   */
+  waitForKill(runId: string, input: { timeoutMs: number }, options?: CallOptions): Promise<boolean>
+  /** Whether the whole tree of a local run is provably gone. Reads, and signals nobody. */
+  isGone(runId: string, options?: CallOptions): Promise<boolean>
+  /** The public lines of a run behind the row `after`. */
+  lines(runId: string, input?: { after?: string | null | undefined, limit?: number | undefined } | null, options?: CallOptions): Promise<{
+    rows: { id: string | null, kind: 'line' | 'gap', text?: string, reason?: string }[], before: string | null, after: string | null
+  }>
 
   /** What is recorded of the current run. Like all that follow it reads, takes no lock and calls nobody. */
   inspect(options?: CallOptions): Promise<Projection>

@@ -7,6 +7,8 @@
  * machine, `execution_driver.js` carries out what it asks of a transport.
  */
 
+const { setTimeout } = require('node:timers/promises')
+
 const args = require('./arguments.js')
 const { perform, refuseAborted } = require('./calls.js')
 const { drive, methodsOf } = require('./execution_driver.js')
@@ -68,6 +70,36 @@ class Execution {
   timeoutStop(input, options) { return this.#call('timeoutStop', input ?? {}, options) }
   adopt(input, options) { return this.#call('adopt', input, options) }
   settleAbsent(input, options) { return this.#call('settleAbsent', input, options) }
+
+  start(input, options) { return this.#call('start', input, options) }
+  settle(runId, options) { return this.#ofRun('settle', runId, options) }
+  kill(runId, input, options) {
+    return this.#call('kill', () => ({ ...args.object('input', input), runId: args.text('runId', runId) }), options)
+  }
+
+  isGone(runId, options) { return this.#ofRun('isGone', runId, options) }
+  lines(runId, input, options) {
+    return this.#call('lines', () => ({ ...args.object('input', input, true), runId: args.text('runId', runId) }), options)
+  }
+
+  /** The core says whether the tree is gone and whether a kill is due; this only comes again. */
+  async waitForKill(runId, input, options) {
+    const { timeoutMs } = args.object('input', input)
+    if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) throw args.wrong('input.timeoutMs', 'no number of milliseconds')
+    const { signal } = args.callOptions(options)
+    const until = performance.now() + timeoutMs
+    for (let pause = 2; ; pause = Math.min(2 * pause, 100)) {
+      if (await this.isGone(runId, options)) return true
+      if (await this.#ofRun('isKillDue', runId, options)) {
+        await this.reconcile({ force: true }, options).catch((error) => {
+          if (error.code !== 'EXECUTION_BUSY') throw error
+        })
+      }
+      const left = until - performance.now()
+      if (left <= 0) return false
+      await setTimeout(Math.min(pause, left), undefined, { signal }).catch((error) => { throw signal?.aborted ? signal.reason : error })
+    }
+  }
 
   inspect(options) { return this.#call('inspect', {}, options) }
   outcome(runId, options) { return this.#ofRun('outcome', runId, options) }

@@ -92,3 +92,8 @@ pub struct GuideOfTransports;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/verification.md")]
 pub struct GuideOfVerification;
+
+/// Compiles the guide's blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/local-runs.md")]
+pub struct GuideOfLocalRuns;

@@ -17,6 +17,7 @@ const NOT_STARTED: i32 = 126;
 pub(crate) struct Harness {
     pid: i32,
     gate: Option<Descriptor>,
+    identities: Identities,
 }
 
 /// Who the harness is, and who this process is.
@@ -35,48 +36,39 @@ impl Identities {
 }
 
 impl Harness {
-    /// Forks the harness. It is ready to be executed when this has returned: its session, its directory, its standard input
-    /// and its program were found to be in order.
+    /// Forks the harness, which waits. Its directory, its standard input and its program were found to be in order before that,
+    /// so that nothing of what it does before it is executed can fail.
     ///
     /// # Errors
     /// The stage that failed, and why. No child is left then.
     pub(crate) fn fork(plan: &Plan) -> Result<Self, (&'static str, io::Error)> {
         let failed = |stage: &'static str| move |error: io::Error| (stage, error);
+        let machine = Machine::read().map_err(failed("identity"))?;
         let (gate_out, gate_in) = system::pipe().map_err(failed("pipe"))?;
-        let (ready_out, ready_in) = system::pipe().map_err(failed("pipe"))?;
         let input = system::standard_input(plan.input.as_deref()).map_err(failed("input"))?;
+        // The child inherits it. Where it is, a relative path of the program is looked for.
+        system::change_directory(&plan.working_directory).map_err(failed("cwd"))?;
+        system::can_execute(&plan.program).map_err(failed("program"))?;
+        let own = system::own_pid();
+        let supervisor = (own, machine.identity(own).map_err(failed("identity"))?);
         let pid = system::fork().map_err(failed("fork"))?;
         if pid == 0 {
-            drop((gate_in, ready_out));
-            run(plan, &input, &gate_out, &ready_in);
+            drop(gate_in);
+            run(plan, &machine, &input, &gate_out);
         }
-        drop((gate_out, ready_in, input));
-        // One byte for the stage and four for the error; the end of the pipe for a child that died.
-        let mut said = [0; 5];
-        let is_whole = system::read_exact(&ready_out, &mut said).is_ok();
-        let error = i32::from_le_bytes([said[1], said[2], said[3], said[4]]);
-        let stage = match said[0] {
-            _ if !is_whole => "child",
-            0 => return Ok(Harness { pid, gate: Some(gate_in) }),
-            1 => "session",
-            2 => "cwd",
-            3 => "program",
-            _ => "input",
-        };
-        drop(gate_in);
-        system::reap(pid);
-        Err((stage, io::Error::from_raw_os_error(error)))
+        let _ = system::change_directory(c"/");
+        // Where it fails the gate is shut with the end of this process, and the child ends behind it.
+        let identity = machine.identity(pid).map_err(failed("identity"))?;
+        let identities = Identities { pid, identity, supervisor };
+        Ok(Harness { pid, gate: Some(gate_in), identities })
     }
 
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// # Errors
-    /// Where the process table cannot be read: nobody could prove later who this is.
-    pub(crate) fn identities(&self) -> io::Result<Identities> {
-        let own = system::own_pid();
-        Ok(Identities { pid: self.pid, identity: identity(self.pid)?, supervisor: (own, identity(own)?) })
+    pub(crate) fn identities(&self) -> &Identities {
+        &self.identities
     }
 
     /// The harness starts.
@@ -93,31 +85,11 @@ impl Harness {
 }
 
 /// What the child does. It ends here, or becomes the harness.
-fn run(plan: &Plan, input: &Descriptor, gate: &Descriptor, ready: &Descriptor) -> ! {
-    let tell = |stage: u8, error: &io::Error| -> ! {
-        let mut said = [stage, 0, 0, 0, 0];
-        said[1..].copy_from_slice(&error.raw_os_error().unwrap_or(libc::EIO).to_le_bytes());
-        let _ = system::write_all(ready, &said);
-        system::end(NOT_STARTED)
-    };
-    if let Err(error) = system::lead_session() {
-        tell(1, &error);
-    }
-    if let Err(error) = system::change_directory(&plan.working_directory) {
-        tell(2, &error);
-    }
-    if let Err(error) = system::can_execute(&plan.program) {
-        tell(3, &error);
-    }
-    if let Err(error) = input.become_standard_input() {
-        tell(4, &error);
-    }
-    let environment = environment(plan);
-    if system::write_all(ready, &[0; 5]).is_err() {
-        system::end(NOT_STARTED);
-    }
+fn run(plan: &Plan, machine: &Machine, input: &Descriptor, gate: &Descriptor) -> ! {
+    let is_ready = system::lead_session().and_then(|()| input.become_standard_input()).is_ok();
+    let environment = environment(plan, machine);
     let mut go = [0; 1];
-    if system::read_exact(gate, &mut go).is_err() {
+    if !is_ready || system::read_exact(gate, &mut go).is_err() {
         system::end(NOT_STARTED);
     }
     system::default_signals();
@@ -130,27 +102,44 @@ fn run(plan: &Plan, input: &Descriptor, gate: &Descriptor, ready: &Descriptor) -
 }
 
 /// The given environment with the mark of this run, and without that of another one.
-fn environment(plan: &Plan) -> Vec<CString> {
+fn environment(plan: &Plan, machine: &Machine) -> Vec<CString> {
     let prefix = format!("{MARK}=");
     let is_mark = |variable: &&CString| variable.as_bytes().starts_with(prefix.as_bytes());
     let mut environment: Vec<CString> =
         plan.environment.iter().filter(|variable| !is_mark(variable)).cloned().collect();
     let own = system::own_pid();
-    let mark = identity(own).ok().and_then(|identity| CString::new(format!("{prefix}{own}@{identity}")).ok());
+    let mark = machine.identity(own).ok();
+    let mark = mark.and_then(|identity| CString::new(format!("{prefix}{own}@{identity}")).ok());
     environment.extend(mark);
     environment
 }
 
-/// `linux:<boot id>:<inode of the pid namespace>:<start ticks>`.
-fn identity(pid: i32) -> io::Result<String> {
-    let boot = system::read_text(c"/proc/sys/kernel/random/boot_id")?;
-    let namespace = system::read_link(c"/proc/self/ns/pid")?;
-    let namespace: String = namespace.chars().filter(char::is_ascii_digit).collect();
-    let path = CString::new(format!("/proc/{pid}/stat"))?;
-    let stat = system::read_text(&path)?;
-    // The command name may hold anything, so the fields are counted from its last closing parenthesis: the start is field 22.
-    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
-    let start = start.and_then(|start| start.parse::<u64>().ok());
-    let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    Ok(format!("linux:{}:{namespace}:{start}", boot.trim()))
+/// What the identities of all processes here have in common.
+struct Machine {
+    boot: String,
+    namespace: String,
+}
+
+impl Machine {
+    fn read() -> io::Result<Self> {
+        let boot = system::read_text(c"/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let namespace = system::read_link(c"/proc/self/ns/pid")?;
+        let namespace: String = namespace.chars().filter(char::is_ascii_digit).collect();
+        let is_known = !boot.is_empty() && !namespace.is_empty();
+        is_known
+            .then_some(Machine { boot, namespace })
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
+
+    /// `linux:<boot id>:<inode of the pid namespace>:<start ticks>`.
+    fn identity(&self, pid: i32) -> io::Result<String> {
+        let path = CString::new(format!("/proc/{pid}/stat"))?;
+        let stat = system::read_text(&path)?;
+        // The command name may hold anything, so the fields are counted from its last closing parenthesis: the start is field 22.
+        let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
+        let start = start.and_then(|start| start.parse::<u64>().ok());
+        let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+        let Machine { boot, namespace } = self;
+        Ok(format!("linux:{boot}:{namespace}:{start}"))
+    }
 }

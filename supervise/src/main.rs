@@ -12,22 +12,29 @@
 //!
 //! It never signals anybody. Its arguments are for people who look at a process list; it reads none of them.
 
+// Without the preparations of the standard library's own beginning, which a start would pay for: it reads the map of this
+// process's memory and sets a stack for signals up.
+#![no_main]
+
 mod harness;
 mod plan;
 mod record;
 mod system;
 
-use std::process::ExitCode;
+use std::ffi::{c_char, c_int};
 
 use harness::Harness;
 use plan::Plan;
 use record::{Ending, RunRecord};
 use system::Control;
 
-fn main() -> ExitCode {
+/// Where the system begins.
+// SAFETY: there is no other symbol of this name in the program.
+#[unsafe(no_mangle)]
+pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
     match supervise() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
+        Ok(()) => 0,
+        Err(_) => 1,
     }
 }
 
@@ -51,36 +58,26 @@ fn supervise() -> std::io::Result<()> {
     };
     // After the fork, so that the harness has no copy; before it starts, so that nobody takes its session for dead.
     let lease = system::take_lease(&plan.lease, &plan.token);
-    let identities = match harness.identities() {
-        Ok(identities) => identities,
-        Err(error) => return control.fail("identity", &error),
-    };
-    control.say(&identities.line())?;
-    let may_start = control.waits_for_go() || record.names(&identities);
+    control.say(&harness.identities().line())?;
+    let may_start = control.waits_for_go() || record.names(harness.identities());
     drop(control);
     if may_start {
         harness.open_gate();
     } else {
         harness.close_gate();
     }
-    watch(&record, &identities, harness.pid(), may_start, lease);
+    watch(&record, &harness, may_start, lease);
     Ok(())
 }
 
 /// Waits for everything below to end. The harness is reaped only once its end is on disk: until then its pid names nobody else.
-fn watch(
-    record: &RunRecord,
-    identities: &harness::Identities,
-    harness: i32,
-    was_started: bool,
-    lease: Option<system::Descriptor>,
-) {
+fn watch(record: &RunRecord, harness: &Harness, was_started: bool, lease: Option<system::Descriptor>) {
     let (mut ending, mut lease) = (None, lease);
     while let Some(ended) = system::next_ended() {
-        if ended.pid == harness {
+        if ended.pid == harness.pid() {
             let mut end = Ending::of(ended.status, system::wall_ms());
             end.was_started = was_started;
-            record.keep(identities, &end);
+            record.keep(harness.identities(), &end);
             ending = Some(end);
             // The session goes with its harness, whatever that has left running.
             lease = None;
@@ -89,7 +86,7 @@ fn watch(
     }
     if let Some(mut end) = ending {
         end.tree_ended_at = Some(system::wall_ms());
-        record.keep(identities, &end);
+        record.keep(harness.identities(), &end);
     }
     drop(lease);
 }

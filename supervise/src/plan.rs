@@ -1,4 +1,5 @@
-//! What the launcher says is to be started: fields of bytes, each behind its length, over the socket.
+//! What the launcher says is to be started: the length of the whole, then fields of bytes, each behind
+//! its length, over the socket.
 //!
 //! Nothing of it is in the arguments or in the environment of this process, where others could read it.
 
@@ -9,10 +10,8 @@ use crate::system::Control;
 
 /// The first field: which form the rest has.
 const FORM: &[u8] = b"gallivant-supervise 1";
-/// A field longer than this is none: Linux takes no argument that is longer than 128 KiB, and a prompt on standard input may be.
-const MAX_FIELD: usize = 64 * 1024 * 1024;
-/// More arguments or variables than the kernel takes.
-const MAX_LIST: usize = 1 << 20;
+/// A plan longer than this is none: a prompt on standard input may be long, and nothing else of it is.
+const MAX_PLAN: usize = 256 * 1024 * 1024;
 
 /// What is to be started, and for which run.
 pub(crate) struct Plan {
@@ -39,20 +38,32 @@ impl Plan {
     /// # Errors
     /// Where the launcher ended before it had said everything, or said something else.
     pub(crate) fn read(control: &Control) -> io::Result<Self> {
-        if field(control)? != FORM {
+        let mut length = [0; 4];
+        control.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MAX_PLAN {
             return Err(invalid());
         }
-        let directory = c_string(control)?;
-        let run_id = text(control)?;
-        let operation_id = text(control)?;
-        let lease = c_string(control)?;
-        let token = field(control)?;
-        let working_directory = c_string(control)?;
-        let program = c_string(control)?;
-        let arguments = list(control)?;
-        let environment = list(control)?;
-        let has_input = field(control)? == b"1";
-        let input = field(control)?;
+        let mut bytes = vec![0; length];
+        control.read_exact(&mut bytes)?;
+        Plan::parse(&mut &bytes[..])
+    }
+
+    fn parse(rest: &mut &[u8]) -> io::Result<Self> {
+        if field(rest)? != FORM {
+            return Err(invalid());
+        }
+        let directory = c_string(rest)?;
+        let run_id = text(rest)?;
+        let operation_id = text(rest)?;
+        let lease = c_string(rest)?;
+        let token = field(rest)?.to_owned();
+        let working_directory = c_string(rest)?;
+        let program = c_string(rest)?;
+        let arguments = list(rest)?;
+        let environment = list(rest)?;
+        let has_input = field(rest)? == b"1";
+        let input = field(rest)?.to_owned();
         Ok(Plan {
             directory,
             run_id,
@@ -68,36 +79,34 @@ impl Plan {
     }
 }
 
-fn length(control: &Control) -> io::Result<usize> {
-    let mut length = [0; 4];
-    control.read_exact(&mut length)?;
-    Ok(u32::from_le_bytes(length) as usize)
+fn length(rest: &mut &[u8]) -> io::Result<usize> {
+    let (length, behind) = rest.split_first_chunk::<4>().ok_or_else(invalid)?;
+    *rest = behind;
+    Ok(u32::from_le_bytes(*length) as usize)
 }
 
-fn field(control: &Control) -> io::Result<Vec<u8>> {
-    let length = length(control)?;
-    if length > MAX_FIELD {
+fn field<'a>(rest: &mut &'a [u8]) -> io::Result<&'a [u8]> {
+    let length = length(rest)?;
+    let (field, behind) = rest.split_at_checked(length).ok_or_else(invalid)?;
+    *rest = behind;
+    Ok(field)
+}
+
+fn c_string(rest: &mut &[u8]) -> io::Result<CString> {
+    CString::new(field(rest)?).map_err(|_| invalid())
+}
+
+fn text(rest: &mut &[u8]) -> io::Result<String> {
+    String::from_utf8(field(rest)?.to_owned()).map_err(|_| invalid())
+}
+
+fn list(rest: &mut &[u8]) -> io::Result<Vec<CString>> {
+    // Each takes four bytes at least, so that a count that is none cannot be believed.
+    let count = length(rest)?;
+    if count > rest.len() / 4 {
         return Err(invalid());
     }
-    let mut bytes = vec![0; length];
-    control.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn c_string(control: &Control) -> io::Result<CString> {
-    CString::new(field(control)?).map_err(|_| invalid())
-}
-
-fn text(control: &Control) -> io::Result<String> {
-    String::from_utf8(field(control)?).map_err(|_| invalid())
-}
-
-fn list(control: &Control) -> io::Result<Vec<CString>> {
-    let count = length(control)?;
-    if count > MAX_LIST {
-        return Err(invalid());
-    }
-    (0..count).map(|_| c_string(control)).collect()
+    (0..count).map(|_| c_string(rest)).collect()
 }
 
 fn invalid() -> io::Error {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import time
 
@@ -13,9 +14,9 @@ from ._execution_json import text_of, value_of
 from ._execution_registry import ExecutionRegistry, made_boundary
 from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
 from ._native import AbortToken, Cancel
-from ._offload import finish, over, told
-from .errors import ExecutionError
-from .execution import _lost, _stop
+from ._offload import finish, offload, over, told
+from .errors import ExecutionBusyError, ExecutionError
+from .execution import FIRST_PAUSE, LONGEST_PAUSE, _kill, _lost, _stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -286,6 +287,40 @@ class AsyncExecution:
     async def settle_absent(self, input: Document) -> dict[str, Any]:
         """As `gallivant.execution.Execution.settle_absent`."""
         return await self._object("settleAbsent", input)
+
+    async def start(self, input: Document) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.start`."""
+        return await self._object("start", input)
+
+    async def settle(self, run_id: str) -> dict[str, Any] | None:
+        """As `gallivant.execution.Execution.settle`."""
+        return await self._optional("settle", {"runId": run_id})
+
+    async def kill(self, run_id: str, reason: str, *, kill_after_ms: int | None = None) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.kill`."""
+        return await self._object("kill", _kill(run_id, reason, kill_after_ms))
+
+    async def wait_for_kill(self, run_id: str, timeout: float) -> bool:
+        """As `gallivant.execution.Execution.wait_for_kill`. Cancelling the task ends the wait."""
+        until, pause = time.monotonic() + timeout, FIRST_PAUSE
+        while not await self.is_gone(run_id):
+            if await self._call("isKillDue", {"runId": run_id}):
+                with contextlib.suppress(ExecutionBusyError):
+                    await self.reconcile(force=True)
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return True
+
+    async def is_gone(self, run_id: str) -> bool:
+        """As `gallivant.execution.Execution.is_gone`."""
+        return bool(await self._call("isGone", {"runId": run_id}))
+
+    async def lines(self, run_id: str, *, after: str | None = None, limit: int = 400) -> dict[str, Any]:
+        """As `gallivant.execution.Execution.lines`."""
+        return await self._object("lines", {"runId": run_id, "after": after, "limit": limit})
 
     async def inspect(self) -> dict[str, Any]:
         """As `gallivant.execution.Execution.inspect`."""

@@ -235,12 +235,14 @@ def failure_json(raised: BaseException) -> str:
 
 
 def adapter_options(transport: object | None, runner: object | None) -> dict[str, Any]:
-    """What the core is told of a transport and of a process host."""
+    """What the core is told of a transport and of a process host: one of the program's own is an object, the built-in one a mapping
+    of its options.
+    """
     options: dict[str, Any] = {}
     if transport is not None:
         options["transport"] = {"methods": methods_of(transport)}
     if runner is not None:
-        options["runner"] = True
+        options["runner"] = dict(runner) if isinstance(runner, Mapping) else True
     return options
 
 

@@ -19,6 +19,9 @@ with other idioms steps a `Machine` itself.
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 from . import _native
 from . import errors as errors
 from ._execution_driver import Driver, Ports
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
 
     Path = Union[str, os.PathLike[str]]
     Document = Union[Mapping[str, Any], str]
+
+FIRST_PAUSE = 0.002
+"""The first pause of a wait for a tree, in seconds; each is twice as long as the one before it."""
+LONGEST_PAUSE = 0.1
 
 __all__ = [
     "EXECUTION_CURSOR_BYTES",
@@ -225,6 +232,48 @@ class Execution:
         """Records that the provider proved never to have accepted an operation. Calls nobody."""
         return self._object("settleAbsent", input, signal)
 
+    def start(self, input: Document, *, signal: Signal | None = None) -> dict[str, Any]:
+        """Starts a local run: a `submit` whose input may leave out `operationId`. Returns the job record, which names the process;
+        it was on disk before the process did anything.
+        """
+        return self._object("start", input, signal)
+
+    def settle(self, run_id: str, *, signal: Signal | None = None) -> dict[str, Any] | None:
+        """The outcome of a local run that has ended, settled by this call if it was not; None while something of its tree lives."""
+        return self._optional("settle", {"runId": run_id}, signal)
+
+    def kill(
+        self, run_id: str, reason: str, *, kill_after_ms: int | None = None, signal: Signal | None = None
+    ) -> dict[str, Any]:
+        """Stops the whole tree of a local run: `{confirmed, terminal?}`. Once it has returned the stop is on disk and the first
+        signal is sent; `kill_after_ms` later a pass, or `wait_for_kill`, kills what is left.
+        """
+        return self._object("kill", _kill(run_id, reason, kill_after_ms), signal)
+
+    def wait_for_kill(self, run_id: str, timeout: float, *, signal: Signal | None = None) -> bool:
+        """Waits until the whole tree of a local run is gone: True then, False after `timeout` seconds or once `signal` has fired.
+        What a stop has left is killed when it is due, and never because the wait is over.
+        """
+        until, pause = time.monotonic() + timeout, FIRST_PAUSE
+        while not self.is_gone(run_id):
+            if self._call("isKillDue", {"runId": run_id}):
+                with contextlib.suppress(errors.ExecutionBusyError):
+                    self.reconcile(force=True, signal=signal)
+            left = until - time.monotonic()
+            if left <= 0 or (signal is not None and signal.fired):
+                return False
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE)
+        return True
+
+    def is_gone(self, run_id: str) -> bool:
+        """Whether the whole tree of a local run is provably gone. Reads, and signals nobody."""
+        return bool(self._call("isGone", {"runId": run_id}))
+
+    def lines(self, run_id: str, *, after: str | None = None, limit: int = 400) -> dict[str, Any]:
+        """The public lines of a run behind the row `after`: `{rows, before, after}`."""
+        return self._object("lines", {"runId": run_id, "after": after, "limit": limit})
+
     def inspect(self) -> dict[str, Any]:
         """What is recorded of the current run. Reads one file, takes no lock and calls nobody, as all that follow."""
         return self._object("inspect", {})
@@ -313,8 +362,8 @@ class Execution:
         value: dict[str, Any] = self._call(method, input, signal)
         return value
 
-    def _optional(self, method: str, input: Document) -> dict[str, Any] | None:
-        value: dict[str, Any] | None = self._call(method, input)
+    def _optional(self, method: str, input: Document, signal: Signal | None = None) -> dict[str, Any] | None:
+        value: dict[str, Any] | None = self._call(method, input, signal)
         return value
 
 
@@ -339,7 +388,8 @@ def make_execution(
     Creates no file and calls nobody.
 
     `capabilities` is the provider's record, or a registry that has it. Exactly one of `transport` (remote work) and `runner`
-    (the process host of local work: methods `spawn`, `observe`, `signal` and `outcome`) is given; what a transport can do is
+    (the process host of local work: an object with the methods `spawn`, `observe`, `signal` and `outcome`, or a `dict` with the
+    options of the built-in one, `supervisor` and `harnesses`) is given; what a transport can do is
     told by which methods it has. `budget_usd` is the task's budget, which a remote dispatch needs. `limits` are overrides of
     `EXECUTION_LIMITS`. `secrets` are values that appear in no file. `health` vouches for the provider: a `HealthStore`, a health record, or
     `"external"` where the coordinator does; without it every dispatch is refused. `intake_deadline_at` is when an intake must
@@ -434,3 +484,7 @@ def _lost(operation_id: str, input: Document) -> str:
 def _stop(reason: str, run_id: str | None, control_id: str | None, legacy_session_id: str | None) -> dict[str, Any]:
     members = {"reason": reason, "runId": run_id, "controlId": control_id, "legacySessionId": legacy_session_id}
     return {name: value for name, value in members.items() if value is not None}
+
+
+def _kill(run_id: str, reason: str, kill_after_ms: int | None) -> dict[str, Any]:
+    return {"runId": run_id, "reason": reason, "killAfterMs": kill_after_ms}

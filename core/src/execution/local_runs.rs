@@ -134,7 +134,7 @@ impl LocalRuns {
             if self.boundary.is_gone(run_id)? {
                 return Ok(true);
             }
-            if self.boundary.kill_at(run_id)?.is_some_and(|at| clock.wall_ms() >= at) {
+            if self.boundary.is_kill_due(run_id)? {
                 // Somebody else may hold the lock, who kills it just as well; the next look tells.
                 let _ = self.pass(abort);
             }

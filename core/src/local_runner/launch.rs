@@ -100,7 +100,8 @@ fn told(line: &str) -> Option<(RecordedProcess, RecordedProcess)> {
     Some((process()?, process()?))
 }
 
-/// What is said to the supervisor: fields of bytes, each behind its length in four bytes, the lowest first.
+/// What is said to the supervisor: the length of the rest, and fields of bytes, each behind its length; lengths in four bytes, the
+/// lowest first.
 fn plan(launch: &Launch, run: &Run<'_>) -> Vec<u8> {
     use std::os::unix::ffi::OsStrExt;
 
@@ -112,6 +113,8 @@ fn plan(launch: &Launch, run: &Run<'_>) -> Vec<u8> {
         out.extend(bytes);
     }
     let mut out = Vec::with_capacity(4096);
+    // The place of the whole length.
+    length(&mut out, 0);
     field(&mut out, b"gallivant-supervise 1");
     field(&mut out, run.directory.as_os_str().as_bytes());
     field(&mut out, run.run_id.as_bytes());
@@ -128,21 +131,26 @@ fn plan(launch: &Launch, run: &Run<'_>) -> Vec<u8> {
     launch.env.iter().for_each(|(name, value)| field(&mut out, format!("{name}={value}").as_bytes()));
     field(&mut out, if launch.stdin.is_some() { b"1" } else { b"0" });
     field(&mut out, launch.stdin.as_deref().unwrap_or_default().as_bytes());
+    let whole = u32::try_from(out.len() - 4).unwrap_or(u32::MAX).to_le_bytes();
+    out[..4].copy_from_slice(&whole);
     out
 }
 
+/// One line is all that is said.
 fn line(socket: &mut UnixStream) -> io::Result<String> {
     socket.set_read_timeout(Some(PATIENCE))?;
-    let (mut line, mut byte) = (Vec::new(), [0; 1]);
-    while line.len() < MAX_LINE {
-        match socket.read(&mut byte) {
+    let (mut said, mut length) = ([0; MAX_LINE], 0);
+    while length < MAX_LINE {
+        match socket.read(&mut said[length..]) {
             Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-            Ok(_) if byte == *b"\n" => {
-                return String::from_utf8(line).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
-            }
-            Ok(_) => line.push(byte[0]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
+        }
+        if let Some(end) = said[..length].iter().position(|byte| *byte == b'\n') {
+            let line =
+                std::str::from_utf8(&said[..end]).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            return Ok(line.to_owned());
         }
     }
     Err(io::Error::from(io::ErrorKind::InvalidData))

@@ -22,7 +22,7 @@ impl Boundary {
     /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `interrupt`, `adopt`, `settleAbsent`, and of local
     /// runs `start`, `settle` and `kill`; an
     /// answer for `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`,
-    /// `resultView`, `healthStatus`, `isDue`, `isGone`, `killAt` and `lines` (which takes `after` and `limit` besides), whose input is `{runId}` where they take one.
+    /// `resultView`, `healthStatus`, `isDue`, `isGone`, `isKillDue` and `lines` (which takes `after` and `limit` besides), whose input is `{runId}` where they take one.
     ///
     /// # Errors
     /// `EXECUTION_INPUT` for a name that is none and for an argument of the wrong shape, and those of a method that reads.
@@ -69,7 +69,7 @@ impl Boundary {
             "resultView" => self.result_view(&run_id(input)?),
             "healthStatus" => Ok(self.health_status()?.map_or(Value::Null, |record| record.to_value())),
             "isGone" => self.is_gone(&run_id(input)?).map(Value::from),
-            "killAt" => Ok(Value::from(self.kill_at(&run_id(input)?)?)),
+            "isKillDue" => self.is_kill_due(&run_id(input)?).map(Value::from),
             "lines" => {
                 let limit = match input.get("limit") {
                     None | Some(Value::Null) => MAX_ROWS,

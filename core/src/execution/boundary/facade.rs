@@ -80,10 +80,11 @@ pub(super) fn is_gone(inner: &Inner, run_id: &str) -> Result<bool> {
     Ok(seen.get("tree").and_then(Value::as_str) == Some("gone"))
 }
 
-/// When what is left of a run is to be killed, in milliseconds since 1970; none where no stop has begun.
-pub(super) fn kill_at(inner: &Inner, run_id: &str) -> Result<Option<u64>> {
+/// Whether a stop has begun and its patience is over.
+pub(super) fn is_kill_due(inner: &Inner, run_id: &str) -> Result<bool> {
     let job = reading::read(inner, run_id)?.unwrap_or_default();
-    Ok(job.get("killAfter").and_then(|kill| kill.get("at")?.as_number()?.as_u64()))
+    let at = job.get("killAfter").and_then(|kill| kill.get("at")?.as_number()?.as_u64());
+    Ok(at.is_some_and(|at| inner.host.clock.wall_ms() >= at))
 }
 
 fn local(inner: &Inner) -> Result<()> {

@@ -337,13 +337,12 @@ impl Boundary {
         facade::is_gone(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
-    /// When what is left of a process run is to be killed, in milliseconds since 1970; none where no stop of it has begun. A pass
-    /// kills it then (EX-LOC-12).
+    /// Whether the time has come at which a stop of this run has what is left of it killed: the next pass does (EX-LOC-12). Reads.
     ///
     /// # Errors
     /// As [`Boundary::read`].
-    pub fn kill_at(&self, run_id: &str) -> Result<Option<u64>> {
-        facade::kill_at(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    pub fn is_kill_due(&self, run_id: &str) -> Result<bool> {
+        facade::is_kill_due(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
     }
 
     /// The public lines of a run behind the row `after`, at most `limit` of them (EX-BND-27), within the limits of EX-JRN-61.

@@ -1,0 +1,160 @@
+//! Local runs beside their floors: a start through the supervisor beside a bare fork and exec with the same redirections, and one
+//! look at a tree of 200 processes.
+//!
+//! `local-runs [--rounds N] [SUPERVISOR]`
+
+#![allow(clippy::disallowed_methods, reason = "a bench takes time and files from the machine")]
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gallivant_core::Host;
+use gallivant_core::json::{Object, Value};
+use gallivant_core::local_runner::profiles::Turn;
+use gallivant_core::local_runner::{ProcessHost, Spawn, Spawned, find_supervisor};
+use gallivant_core::process::Signal;
+
+/// What a start may cost above its floor, and a look.
+const START_BAR: Duration = Duration::from_millis(3);
+const LOOK_BAR: Duration = Duration::from_millis(5);
+const TREE: usize = 200;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (mut rounds, mut supervisor) = (200, None);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--rounds" => rounds = arguments.next().and_then(|n| n.parse().ok()).expect("a number of rounds"),
+            path => supervisor = Some(path.to_owned()),
+        }
+    }
+    let found =
+        find_supervisor(supervisor.as_deref().map(Path::new)).expect("gallivant-supervise, or its path");
+    let mut options = Object::new();
+    options.insert("supervisor", Value::from(found.to_string_lossy().into_owned()));
+    let bench = Bench { host: Host::system(), processes: ProcessHost::of(&options).expect("options") };
+    let root = tempfile::tempdir().expect("a directory");
+    bench.starts(root.path(), rounds);
+    bench.looks(root.path(), rounds);
+}
+
+struct Bench {
+    host: Host,
+    processes: ProcessHost,
+}
+
+impl Bench {
+    fn spawn(&self, directory: &Path, script: &str) -> Spawned {
+        let spec = Value::parse(&format!(
+            r#"{{"argv":["/bin/sh","-c",{}],"cwd":"/","env":{{"PATH":"/usr/bin:/bin"}}}}"#,
+            Value::from(script).to_json()
+        ));
+        let spawn = Spawn {
+            directory,
+            run_id: "run",
+            operation_id: "op",
+            spec: &spec.expect("JSON"),
+            turn: Turn::default(),
+            session: None,
+            log: "provider.log",
+        };
+        self.processes.spawn(&spawn, &self.host).expect("it is forked")
+    }
+
+    /// Floor, row, floor, in turn.
+    fn starts(&self, root: &Path, rounds: usize) {
+        let (mut floors, mut rows) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            floors.push(floor(root));
+            let directory = root.join(format!("run-{round}"));
+            std::fs::create_dir(&directory).expect("a directory");
+            let began = Instant::now();
+            let spawned = self.spawn(&directory, "exit 0");
+            let process = Value::Object(spawned.reply);
+            spawned.gate.open().expect("it is there");
+            rows.push(began.elapsed());
+            floors.push(floor(root));
+            self.goes(&directory, &process);
+        }
+        let (floor, row) = (tenth(&mut floors), tenth(&mut rows));
+        verdict("start, above a bare fork and exec", row.saturating_sub(floor), START_BAR);
+        println!(
+            "  floor {floor:?}, row {row:?}; medians {:?}, {:?}; {rounds} rounds",
+            median(&floors),
+            median(&rows)
+        );
+    }
+
+    fn looks(&self, root: &Path, rounds: usize) {
+        let directory = root.join("tree");
+        std::fs::create_dir(&directory).expect("a directory");
+        let script = format!("n=1; while test $n -lt {TREE}; do sleep 600 & n=$((n+1)); done; wait");
+        let spawned = self.spawn(&directory, &script);
+        let process = Value::Object(spawned.reply);
+        spawned.gate.open().expect("it is there");
+        let run = self.host.files.open(&directory).expect("it is there");
+        let look = || {
+            let seen = self.processes.observe(&*run, &process, &Value::Null, &self.host).expect("a look");
+            seen.get("pids").and_then(Value::as_array).map_or(0, |pids| pids.len())
+        };
+        while look() < TREE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut looks: Vec<Duration> = (0..rounds)
+            .map(|_| {
+                let began = Instant::now();
+                assert_eq!(look(), TREE, "everybody is seen");
+                began.elapsed()
+            })
+            .collect();
+        let all = std::fs::read_dir("/proc").expect("proc").count();
+        verdict("a look at a tree of 200 processes", tenth(&mut looks), LOOK_BAR);
+        println!("  median {:?}; {all} entries in /proc; {rounds} rounds", median(&looks));
+        let sent = self.processes.signal(&*run, &process, &Value::Null, Signal::Kill, &self.host);
+        assert_eq!(sent.expect("sent").get("sent").and_then(Value::as_bool), Some(true));
+        self.goes(&directory, &process);
+    }
+
+    fn goes(&self, directory: &Path, process: &Value) {
+        let run = self.host.files.open(directory).expect("it is there");
+        loop {
+            let seen = self.processes.observe(&*run, process, &Value::Null, &self.host).expect("a look");
+            if seen.get("tree").and_then(Value::as_str) == Some("gone") {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The same program with its output in the same place, started by the standard library.
+fn floor(root: &Path) -> Duration {
+    let began = Instant::now();
+    let log: File =
+        OpenOptions::new().create(true).append(true).open(root.join("floor.log")).expect("a file");
+    let errors = log.try_clone().expect("a copy");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "exit 0"]).env_clear().env("PATH", "/usr/bin:/bin").current_dir("/");
+    let child = command.stdin(Stdio::null()).stdout(log).stderr(errors).spawn();
+    let took = began.elapsed();
+    child.expect("it starts").wait().expect("it ends");
+    took
+}
+
+/// What a tenth of them stays below: a start is handed from process to process four times, and each time waits behind everybody
+/// else on a busy machine. The times are in order afterwards.
+fn tenth(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 10]
+}
+
+fn median(sorted: &[Duration]) -> Duration {
+    sorted[sorted.len() / 2]
+}
+
+fn verdict(what: &str, took: Duration, bar: Duration) {
+    let word = if took <= bar { "meets" } else { "misses" };
+    println!("{what}: {:.3} ms, bar {} ms: {word}", took.as_secs_f64() * 1000.0, bar.as_millis());
+}
