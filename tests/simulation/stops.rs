@@ -17,11 +17,13 @@ use crate::world::World;
 
 /// A call that has begun, by its name, and what its first step came to.
 type Begun = (&'static str, Machine, Step);
+/// What happens at a point, which it is told.
+type Happening = Box<dyn FnOnce(&str) + Send>;
 
 /// Lets something happen at the nth point of a call, in the middle of its step.
 struct AtPoint {
     left: Mutex<u64>,
-    happens: Mutex<Option<Box<dyn FnOnce(&str) + Send>>>,
+    happens: Mutex<Option<Happening>>,
 }
 
 impl fmt::Debug for AtPoint {
