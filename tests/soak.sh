@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
-# invariants and against the model, a thousand killed Rust writers and some hundred of Python and Node, a thousand killed
-# coordinators over a provider that keeps books, four languages that contend for a damaged seat, a thousand interleavings of
+# invariants and against the model, races of stops, a thousand killed Rust writers and some hundred of Python and Node, a
+# thousand killed coordinators over a provider that keeps books, four languages that contend for a damaged seat, a thousand interleavings of
 # idempotent creates, a thousand stops that race a publication, and at the end ten million replay keys and every parser's
 # fuzzing.
 set -euo pipefail
@@ -20,8 +20,10 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     GALLIVANT_SEED=$((seed * 10000)) GALLIVANT_RACES=1000 "${tests[@]}" --test conformance i13_ -- --nocapture
     # Each round has seeds of its own.
     GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_SEQUENCES=500 "${tests[@]}" --test model -- --nocapture
-    # A thousand worlds of a hundred steps in each round; the first seed that fails is printed and replays alone.
-    GALLIVANT_SEED=$((seed * 10000)) GALLIVANT_STEPS=${GALLIVANT_STEPS:-100000} "${tests[@]}" --test simulation -- --nocapture
+    # A thousand worlds of a hundred steps, and twenty thousand races of stops, in each round; the first seed that fails is
+    # printed and replays alone.
+    GALLIVANT_SEED=$((seed * 100000)) GALLIVANT_STEPS=${GALLIVANT_STEPS:-100000} GALLIVANT_RACES=${GALLIVANT_RACES:-20000} \
+        "${tests[@]}" --test simulation -- --nocapture
     GALLIVANT_KILLS=$kills GALLIVANT_SWAP_SECONDS=30 "${tests[@]}" --test races -- --nocapture
     GALLIVANT_STORM=$((kills / 10)) "${tests[@]}" --test local-runs storm -- --nocapture
     GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py

@@ -248,23 +248,23 @@ fn part_of_ex_sch_02_fixed_numbers_are_no_limits() {
         [journal::MAX_RECORD_BYTES as u64],
         "a record and a line are alike"
     );
-    assert_eq!(journal::MAX_LINE_BYTES as usize, journal::MAX_RECORD_BYTES as usize);
+    assert_eq!(journal::MAX_LINE_BYTES, journal::MAX_RECORD_BYTES as u64);
     assert_eq!(
         numbers("Local output page"),
-        [journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES as u64]
+        [journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES]
     );
-    let (records, bytes) = (journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES as u64);
+    let (records, bytes) = (journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES);
     assert_eq!(numbers("Local output of one pass"), [2 * records, 2 * bytes], "two pages (EX-JRN-35)");
     assert_eq!(numbers("Private diagnostics life"), [journal::DIAGNOSTICS_LIFE_MS]);
     assert_eq!(
         numbers("Read window"),
-        [journal::MAX_ROWS as u64, journal::MAX_DATA_BYTES as u64, 3_208],
+        [journal::MAX_ROWS as u64, journal::MAX_DATA_BYTES, 3_208],
         "the index has eight bytes a row, and one row more"
     );
     assert_eq!(8 * (journal::MAX_ROWS as u64 + 1), 3_208);
     assert_eq!(
         numbers("Replay heartbeat, pending buffer"),
-        [journal::HEARTBEAT.as_millis() as u64, journal::MAX_PENDING_BYTES as u64]
+        [journal::HEARTBEAT.as_millis() as u64, journal::MAX_PENDING_BYTES]
     );
     // None of them can be set.
     let names: Vec<&str> = EXECUTION_LIMITS.iter().map(|limit| limit.name).collect();

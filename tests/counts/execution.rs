@@ -168,3 +168,48 @@ fn ex_bnd_20_a_cached_inspection_opens_the_root_and_reads_one_file() {
     let made: Vec<_> = task.made().iter().map(|operation| operation.kind).collect();
     assert_eq!(made, [OperationKind::Open, OperationKind::Read]);
 }
+
+#[test]
+fn part_of_ex_rec_14_a_page_of_a_hundred_events_is_the_journals_writes_and_one_persist_of_the_ledger() {
+    let mut task = Task::running();
+    let mut cursor = 0;
+    // The first page makes the journal; the second is what is counted.
+    for page in 0..2 {
+        task.later();
+        task.made();
+        let mut machine = task.boundary.reconcile(true, no_abort());
+        let Step::Call(call) = machine.start() else { panic!("it inspects") };
+        let now = task.machine.host().clock.wall_ms();
+        let mut said = task.provider.answer(&call, now);
+        let events = (0..100).map(
+            |at| json!({"eventId": format!("e-{page}-{at}"), "type": "output", "data": "x".repeat(300)}),
+        );
+        said["events"] = events.collect();
+        cursor += 100;
+        said["cursor"] = json!(cursor);
+        let done = machine.reply(call.id, Reply::Value(said.to_string())).expect("outstanding");
+        assert!(matches!(done, Step::Done(Ok(_))));
+    }
+    let made = task.made();
+    // The append of EX-JRN-12 by its own count: two replacements of the checkpoint and the log; then the projection.
+    let syncs: Vec<&str> = made.iter().filter(|one| one.kind == OperationKind::Sync).map(name_of).collect();
+    let replaced = persists(&made);
+    assert_eq!(syncs.iter().filter(|name| **name == "events.jsonl").count(), 1, "{syncs:?}");
+    assert_eq!(replaced.get("journal.json"), Some(&2), "{replaced:?}");
+    let projection = ["job.log", "job.idx"];
+    assert_eq!(syncs.iter().filter(|name| projection.contains(name)).count(), 2, "{syncs:?}");
+    assert_eq!(replaced.get("log-meta.json"), Some(&1), "{replaced:?}");
+    // Beside the journal: the ledger once, and the copy of its metadata that EX-LED-11 asks for.
+    let beside: BTreeMap<_, _> = replaced
+        .iter()
+        .filter(|(name, _)| !["journal.json", "log-meta.json"].contains(&name.as_str()))
+        .collect();
+    let wanted = [("execution.json".to_owned(), 1), ("job.json".to_owned(), 1)];
+    assert_eq!(beside, wanted.iter().map(|(name, count)| (name, count)).collect(), "{made:#?}");
+    assert_eq!((syncs.len(), count(&made, OperationKind::SyncDirectory)), (8, 6), "{syncs:?}");
+}
+
+/// The last name of an operation's text.
+fn name_of(operation: &OperationRecord) -> &str {
+    operation.text.rsplit(' ').next().expect("a name")
+}

@@ -17,6 +17,7 @@ mod provider;
 
 mod replies;
 mod steps;
+mod stops;
 mod world;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ use world::World;
 
 /// Without another number: a few seconds.
 const STEPS: u64 = 10_000;
+/// Races of a stop, without another number.
+const RACES: u64 = 1_000;
 /// A world's life. Short, because a stop ends what a task may do.
 const LIFE: u64 = 100;
 
@@ -78,6 +81,45 @@ fn i1_to_i12_and_i17_to_i20_hold_in_every_world() {
             "process killed",
             "process crashed",
             "machine crashed",
+        ];
+        let missing: Vec<_> = wanted.into_iter().filter(|what| !reached.contains_key(*what)).collect();
+        assert!(missing.is_empty(), "not reached: {missing:?}");
+    }
+}
+
+#[test]
+fn i11_and_i12_hold_however_a_stop_races_with_a_dispatch_a_pass_a_collection_or_a_stop() {
+    let first = number("GALLIVANT_SEED").unwrap_or(1);
+    let races = number("GALLIVANT_RACES").unwrap_or(RACES);
+    let workers = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8) as u64);
+    let share =
+        |worker: u64| (first + worker..first + races).step_by(usize::try_from(workers).expect("small"));
+    let mut reached: BTreeMap<String, u64> = BTreeMap::new();
+    std::thread::scope(|scope| {
+        let raced = |worker| scope.spawn(move || share(worker).flat_map(stops::race).collect::<Vec<_>>());
+        let running: Vec<_> = (0..workers).map(raced).collect();
+        for (what, count) in running.into_iter().flat_map(|worker| worker.join().expect("no violation")) {
+            *reached.entry(what).or_default() += count;
+        }
+    });
+    println!("stops: seeds {first} to {}, no violation: {reached:?}", first + races - 1);
+    if races >= RACES {
+        let points = reached.keys().filter(|what| what.starts_with("at ")).count();
+        assert!(points >= 18, "only {points} places: {reached:?}");
+        let wanted = [
+            "submit and a stop",
+            "pass and a stop",
+            "collect and a stop",
+            "stop and a stop",
+            "both stop it",
+            "a process died",
+            "a stop's reply is lost",
+            "clock back",
+            "cancel:EXECUTION_BUSY",
+            "submit:EXECUTION_FENCED",
+            "at dispatch.intent",
+            "at dispatch.reply",
+            "at a question",
         ];
         let missing: Vec<_> = wanted.into_iter().filter(|what| !reached.contains_key(*what)).collect();
         assert!(missing.is_empty(), "not reached: {missing:?}");

@@ -41,6 +41,8 @@ pub(crate) struct World {
     committed: Option<Ledger>,
     /// Whether a stop was accepted.
     pub(crate) is_stopped: bool,
+    /// Whether the replies of stops arrive from now on.
+    pub(crate) hears_stops: bool,
     pub(crate) operations: u64,
     told: Vec<String>,
     reached: BTreeMap<String, u64>,
@@ -60,6 +62,7 @@ impl World {
             charged: Charged::new(),
             committed: None,
             is_stopped: false,
+            hears_stops: false,
             operations: 0,
             told: Vec::new(),
             reached: BTreeMap::new(),

@@ -174,9 +174,12 @@ impl HealthStore {
     pub fn health_status(&self, scope: &HealthScope) -> Result<Option<HealthRecord>> {
         self.check_fork()?;
         check_scope(scope)?;
-        match self.inner.host.files.open_to_read(&self.inner.root) {
+        let path = self.inner.root.join(HealthRecord::file_name(&scope.provider, &scope.account));
+        let mut bytes = Vec::new();
+        match self.inner.host.files.read_file(&path, MAX_RECORD_BYTES, &mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            opened => read(&*opened.map_err(not_opened)?, scope),
+            Err(error) => Err(unreadable(error)),
+            Ok(_) => judged(&bytes, scope).map(Some),
         }
     }
 
@@ -469,9 +472,12 @@ fn recorded(root: &dyn Directory) -> Result<BTreeMap<HealthScope, HealthRecord>>
 
 fn read(root: &dyn Directory, scope: &HealthScope) -> Result<Option<HealthRecord>> {
     let name = HealthRecord::file_name(&scope.provider, &scope.account);
-    let Some(bytes) = bytes_of(root, &name)? else { return Ok(None) };
-    let record = HealthRecord::parse(&bytes)?;
-    if record.is_of(scope) { Ok(Some(record)) } else { Err(malformed("it is of another account")) }
+    bytes_of(root, &name)?.map(|bytes| judged(&bytes, scope)).transpose()
+}
+
+fn judged(bytes: &[u8], scope: &HealthScope) -> Result<HealthRecord> {
+    let record = HealthRecord::parse(bytes)?;
+    if record.is_of(scope) { Ok(record) } else { Err(malformed("it is of another account")) }
 }
 
 /// What a file holds; nothing of one that is too long, which is no record then.
