@@ -11,6 +11,7 @@ mod allocations;
 mod support;
 
 mod cases;
+mod cases_execution;
 mod execution_boundary;
 mod execution_boundary_reading;
 mod execution_calls;
