@@ -31,8 +31,8 @@ mod _native {
     use crate::call::{Cancel, cancel_state};
     #[pymodule_export]
     use crate::execution::{
-        AbortToken, Boundary, Call, Done, ExecutionRegistry, HealthStore, Machine, Refresh,
-        UnresolvedOperation, assert_execution_dependency, execution_constants, execution_function,
+        AbortToken, Boundary, Call, DispatchLane, Done, ExecutionRegistry, HealthStore, Lane, Machine,
+        Refresh, UnresolvedOperation, assert_execution_dependency, execution_constants, execution_function,
         unresolved,
     };
     #[pymodule_export]
