@@ -3,12 +3,12 @@
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-TRA", "25 35"),
-    ("EX-BND", "1 4 24 27-30 34 44 46"),
+    ("EX-BND", "1 4 24 27-30 44 46"),
     ("EX-IDN", "12 18 23"),
     ("EX-PRE", "30"),
     ("EX-CAN", "25 48-49"),
     ("EX-COST", "21"),
-    ("EX-SCH", "2 4-6 8"),
+    ("EX-SCH", "2 5-6"),
     ("EX-JRN", "50 60 77"),
     ("EX-RED", "19-20"),
     ("EX-ART", "1-57 67-69"),
