@@ -64,7 +64,8 @@ def check_transport(
     }
     fields = [f"{written(name)}:{written(value)}" for name, value in members.items() if value is not None]
     subject = "{" + ",".join([*fields, f'"capabilities":{capabilities_text(capabilities)}']) + "}"
-    methods, seen = written(methods_of(transport)), []
+    methods = written(methods_of(transport))
+    seen: list[str] = []
     while True:
         now = time.time_ns() // 1_000_000
         asked = f'{{"methods":{methods},"subject":{subject},"now":{now},"seen":[{",".join(seen)}]}}'
