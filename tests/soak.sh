@@ -38,5 +38,11 @@ done
 GALLIVANT_EVERY=1 "${tests[@]}" --test crash -- execution artifacts publication --nocapture
 # EX-JRN-79 at its full size.
 cargo test --locked --release -q -p gallivant-core --lib -- --ignored --nocapture ten_million_keys
+# The page with ten runs at a thousand lines a second, where there is a browser.
+if command -v "${CHROMIUM:-chromium}" >/dev/null; then
+    GALLIVANT_LOAD_SECONDS=60 node --test --test-reporter=spec bindings-node/test-browser/load.test.mjs
+else
+    echo "soak: there is no chromium; the page under load was left out"
+fi
 fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"
 echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (2 * kills + (kills + 3) / 4))) kills, no failure"

@@ -205,6 +205,30 @@ export interface LocalRunnerOptions {
   harnesses?: Record<string, HarnessProfile> | undefined
 }
 
+/** What the provider's end of a transport has seen so far. */
+export interface WitnessCounts { requests: number, jobs: number, cancellations: number, openHandles: number }
+/** A part of the contract that a transport does not keep. */
+export interface Finding { clause: string, method: string, seen: string }
+/**
+ * Calls the methods of a transport and looks at its provider: that `prepare` makes no job, `submit` exactly one, and `cancel`, called
+ * twice with one key, has one effect; that after no method a handle stays open, and that nothing reaches the provider while nobody
+ * asks for anything. Takes a quarter of a second for each method. Without findings the transport has kept what was looked at.
+ *
+ * `look` counts at the provider's end: a fake provider, or a test account. It makes one job, and cancels it.
+ */
+export function checkTransport(transport: Transport, options: Scope & {
+  capabilities: Capability | RawJson
+  look: () => WitnessCounts | PromiseLike<WitnessCounts>
+  /** Makes the keys of this check those of no other one; chance where it is left out. */
+  nonce?: string | undefined
+  inputHead?: string | null | undefined
+  policy?: string | null | undefined
+  model?: string | null | undefined
+  environment?: string | null | undefined
+  limits?: Partial<Limits> | undefined
+  signal?: Signal | undefined
+}): Promise<Finding[]>
+
 /** What a boundary is made of (EX-BND-04). */
 export interface ExecutionOptions {
   /** The directory that holds all files of the task. It is created with the first write. */

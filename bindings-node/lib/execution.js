@@ -11,6 +11,7 @@ const { setTimeout } = require('node:timers/promises')
 
 const args = require('./arguments.js')
 const { perform, refuseAborted } = require('./calls.js')
+const { checkTransport } = require('./execution_check.js')
 const { drive, methodsOf } = require('./execution_driver.js')
 const { TransportError, collectionValidationError, dispatchNotSentError } = require('./execution_errors.js')
 const pure = require('./execution_functions.js')
@@ -227,7 +228,8 @@ const {
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, HealthStore, Machine,
   PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
-  cancellationKey, checkCursor, collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry,
-  executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, publicTextCheck,
-  replayKey, runDispatchLane, runId, runLane, runProgressLane, unresolved, unsubmittedInitialDispatch, validateManifest,
+  cancellationKey, checkCursor, checkTransport, collectionValidationError, crc32c, dispatchNotSentError, executionLive,
+  executionRegistry, executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd,
+  publicTextCheck, replayKey, runDispatchLane, runId, runLane, runProgressLane, unresolved, unsubmittedInitialDispatch,
+  validateManifest,
 }

@@ -8,6 +8,7 @@ const args = require('./arguments.js')
 const { TransportError } = require('./execution_errors.js')
 const { replyOf } = require('./execution_json.js')
 const { ENDED, Ending } = require('./execution_machine.js')
+const { textOf } = require('./json.js')
 const { native } = require('./native.js')
 
 /** A method whose signal has fired is waited for so long, in milliseconds, and then left alone (EX-TRA-05). */
@@ -94,6 +95,25 @@ async function run(transport, method, input, common) {
   }
 }
 
+/** Runs a method that no machine has asked for, at most for as long as it is said. */
+async function runAlone(transport, { method, input, deadlineMs }, limits) {
+  const ending = new Ending()
+  const deadlineAt = Date.now() + deadlineMs
+  const common = Object.freeze({
+    get signal() { return ending.signal }, deadlineAt, limits, inputJson: textOf(input), sending() {},
+  })
+  const running = run(transport, method, input, common)
+  let timer
+  const late = new Promise((resolve) => { timer = setTimeout(() => resolve({ how: 'deadline' }), deadlineMs) })
+  const end = await Promise.race([running, late])
+  clearTimeout(timer)
+  if (end.how !== 'ended') {
+    ending.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
+    await within(GRACE_MS, running)
+  }
+  return end
+}
+
 /** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */
 function first(running, call, { machine, host, signal }) {
   return new Promise((resolve) => {
@@ -124,4 +144,4 @@ async function within(ms, running) {
   clearTimeout(timer)
 }
 
-module.exports = { METHODS, drive, methodsOf }
+module.exports = { METHODS, drive, methodsOf, runAlone }

@@ -173,6 +173,8 @@ test('the_output_of_all_runs_comes_on_one_connection_and_goes_on_where_each_stoo
   const after = await rows(`/output?${names.map((id) => `task=${id}`).join('&')}`, { 'last-event-id': all[7].id }, 4)
   const ids = (events) => events.map(({ data }) => JSON.parse(data)).map(({ task, row }) => `${task} ${row.id}`)
   assert.deepEqual(ids(after).sort(), ids(all.slice(8)).sort())
+  const from = await rows(`/output?${names.map((id) => `task=${id}`).join('&')}&from=4,,3`, {}, 5)
+  assert.deepEqual(ids(from).sort(), [...['1', '2', '3', '4'].map((row) => `${names[1]} ${row}`), `${names[2]} 4`].sort())
   const single = await rows(`/tasks/${names[0]}/events`, { 'last-event-id': '3' }, 1)
   assert.deepEqual(single.map(({ id, event }) => [id, event]), [['4', 'line']])
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CAPABILITIES, hostedAgents } from '../../examples/node-coordinator/transport.mjs'
-import { makeExecution, unresolved } from '../lib/execution.js'
+import { checkTransport, makeExecution, unresolved } from '../lib/execution.js'
 import { providerFor } from '../test-support/provider.mjs'
 import { directoryFor } from '../test-support/seat.mjs'
 
@@ -162,4 +162,36 @@ test('ex_tra_07_nothing_stays_open_and_nothing_is_asked_by_itself', async (t) =>
   assert.deepEqual([before.requests, before.connections], [{ create: 1, look: 3 }, 0])
   await pause(250)
   assert.deepEqual(await provider.control(''), before)
+})
+
+test('ex_tra_07_ex_tra_21_the_check_finds_nothing_in_the_example_and_names_what_a_worse_one_does', { timeout: 60_000 }, async (t) => {
+  const { provider } = await both(t)
+  const look = async () => {
+    const { requests, jobs, cancellations, connections } = await provider.control('')
+    return { requests: Object.values(requests).reduce((sum, count) => sum + count, 0), jobs, cancellations, openHandles: connections }
+  }
+  const options = { taskId: 'task', provider: 'hosted-agents', account: 'me', capabilities: CAPABILITIES, look }
+  const good = hostedAgents({ address: provider.address, key: KEY })
+  assert.deepEqual(await checkTransport(good, options), [])
+  assert.deepEqual((await provider.control('/books')).turns.map(({ state, came }) => [state, came]), [['cancelled', 1]])
+  // It asks again by itself, with another key each time, and its stops have a key of their own.
+  let count = 0
+  const bad = {
+    async submit(input, call) {
+      for (const word of ['a', 'b']) await good.submit({ ...input, idempotencyKey: `${input.idempotencyKey}-${word}` }, call)
+      return good.submit(input, call)
+    },
+    async inspect() { throw new Error('not written yet') },
+    async cancel(input, call) {
+      count += 1
+      await good.cancel({ ...input, idempotencyKey: `${input.idempotencyKey}-${count}` }, call)
+      return { confirmed: 'yes' }
+    },
+  }
+  const found = await checkTransport(bad, options)
+  assert.deepEqual(found.map(({ clause, method }) => `${clause} ${method}`), [
+    'EX-TRA-01 collect', 'EX-TRA-07 submit', 'EX-TRA-26 inspect', 'EX-TRA-20 cancel', 'EX-TRA-20 cancel', 'EX-TRA-21 cancel',
+  ])
+  await assert.rejects(checkTransport(good, { ...options, taskId: '' }), (error) => error.code === 'EXECUTION_INPUT')
+  await assert.rejects(checkTransport(good, { ...options, look: undefined }), (error) => error.code === 'GALLIVANT_INPUT')
 })

@@ -31,8 +31,9 @@ mod _native {
     use crate::call::{Cancel, cancel_state};
     #[pymodule_export]
     use crate::execution::{
-        AbortToken, Boundary, Call, Done, ExecutionRegistry, HealthStore, Machine, PublicationPorts, Refresh,
-        UnresolvedOperation, assert_execution_dependency, execution_constants, execution_function,
+        AbortToken, Boundary, Call, DispatchLane, Done, ExecutionRegistry, HealthStore, Lane, Machine,
+        PublicationPorts, Refresh, UnresolvedOperation, assert_execution_dependency, execution_constants,
+        execution_function,
         unresolved,
     };
     #[pymodule_export]

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from gallivant import errors
-from gallivant.execution import make_execution, unresolved
+from gallivant.execution import check_transport, make_execution, unresolved
 
 from .support import ROOT
 
@@ -205,6 +205,36 @@ class Rest(unittest.TestCase):
         self.assertEqual((before["requests"], before["connections"]), ({"create": 1, "look": 3}, 0))
         time.sleep(0.25)
         self.assertEqual(self.provider.control(), before)
+
+    def look(self):
+        seen = self.provider.control()
+        counts = {"jobs": seen["jobs"], "cancellations": seen["cancellations"], "open_handles": seen["connections"]}
+        return {**counts, "requests": sum(seen["requests"].values())}
+
+    def test_ex_tra_07_ex_tra_21_the_check_finds_nothing_in_the_example_and_names_what_a_worse_one_does(self):
+        good = transport.HostedAgents(self.provider.address, KEY)
+        subject = {"task_id": "t", "provider": "hosted-agents", "account": "me", "capabilities": transport.CAPABILITIES}
+        self.assertEqual(check_transport(good, self.look, **subject), [])
+        self.assertEqual([turn["state"] for turn in self.provider.control("/books")["turns"]], ["cancelled"])
+
+        class Worse:
+            """It makes nothing, hangs, and has half of the methods."""
+
+            def submit(self, call):
+                return {"providerJobId": "job-1", "turnId": "turn-1", "sessionId": "session-1"}
+
+            def inspect(self, call):
+                call.signal.wait(5)
+
+            def cancel(self, call):
+                return {"confirmed": True}
+
+        found = check_transport(Worse(), self.look, **subject, limits={"deadlineMs": 100})
+        named = [f"{finding['clause']} {finding['method']}" for finding in found]
+        wanted = ["EX-TRA-01 collect", "EX-TRA-07 submit", "EX-TRA-03 inspect", "EX-TRA-21 cancel"]
+        self.assertEqual(named, wanted)
+        with self.assertRaises(errors.ExecutionInputError):
+            check_transport(good, self.look, **{**subject, "task_id": ""})
 
 
 if __name__ == "__main__":

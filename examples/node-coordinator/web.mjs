@@ -8,7 +8,7 @@
  * | `POST /tasks` with `Idempotency-Key`: `{prompt, model?, budgetUsd}` | one task for a key, however often it comes |
  * | `GET /tasks/ID` | how a task stands, with its result |
  * | `GET /tasks/ID/events` | its output, as server-sent events |
- * | `GET /output?task=ID&task=ID=ROW` | the output of several tasks on one connection, from just after a row on |
+ * | `GET /output?task=ID&task=ID&from=ROW,ROW` | the output of several tasks on one connection, each from just after its row on |
  * | `POST /tasks/ID/stop`: `{reason}` | asks for its end |
  * | `POST /tasks/ID/resume` | tries a dispatch again that was refused |
  * | `POST /tasks/ID/absent`: `{evidence}` | an operator has seen that the provider made no job |
@@ -77,12 +77,10 @@ export function webOver({ tasks, store, agents, wake, ending, report }) {
 
   /** What a browser that reconnects says goes before what the page has asked for. */
   async function outputs(request, query, response) {
-    const asked = query.getAll('task').join(',')
-    const wanted = new Set(asked.split(',').map((part) => part.split('=')[0]))
-    const positions = new Map()
-    for (const [id, row] of positionsOf(`${asked},${request.headers['last-event-id'] ?? ''}`)) if (/^\d+$/.test(row)) positions.set(id, row)
-    const found = tasks.list().filter(({ id }) => wanted.has(id))
-    await pipeOutputs(found, positions, response, { signal: ending, report })
+    const found = query.getAll('task').map((id) => tasks.get(id))
+    if (found.includes(undefined)) throw new Refusal(404, 'no such task')
+    const from = request.headers['last-event-id'] || query.get('from') || ''
+    await pipeOutputs(found, positionsOf(from, found.length), response, { signal: ending, report })
   }
 
   async function shown(task) {

@@ -298,6 +298,38 @@ static void ex_sea_15_the_pure_functions_go_by_their_names(void)
     CHECK(text == NULL);
 }
 
+/* The check of a transport step by step: what is asked, and what is found in what was seen of it. */
+static void ex_tra_07_the_check_of_a_transport_asks_and_judges(void)
+{
+    static const char form[] =
+        "{\"methods\":[\"submit\",\"inspect\",\"collect\"],\"now\":1780000000000,\"subject\":{\"taskId\":\"t\",\"provider\":\"p\","
+        "\"account\":\"me\",\"nonce\":\"n\",\"capabilities\":{\"provider\":\"p\",\"transport\":\"rest\",\"location\":\"remote\","
+        "\"newDispatch\":{\"available\":true,\"reason\":null},"
+        "\"authentication\":{\"scheme\":\"none\",\"secretNames\":[]},"
+        "\"environments\":{\"required\":false,\"allowed\":null},\"models\":\"refused\","
+        "\"policies\":{\"required\":false,\"allowed\":[]},\"preparation\":null,\"continuation\":\"native\","
+        "\"observability\":\"events\",\"cancel\":true,\"interrupt\":false,"
+        "\"cost\":{\"reports\":true,\"hardCap\":false}}},\"seen\":[%s]}";
+    /* Two jobs for one call, another request after it, and a connection that stays. */
+    static const char seen[] =
+        "{\"before\":{\"requests\":0,\"jobs\":0,\"cancellations\":0,\"openHandles\":0},"
+        "\"after\":{\"requests\":2,\"jobs\":2,\"cancellations\":0,\"openHandles\":1},"
+        "\"quiet\":{\"requests\":3,\"jobs\":2,\"cancellations\":0,\"openHandles\":1},\"end\":{\"failed\":\"io\"}}";
+    char args[2048];
+    gallivant_text *text = NULL;
+    snprintf(args, sizeof args, form, "");
+    CHECK_OK(gallivant_execution_function(TEXT("checkTransport"), TEXT(args), &text, &error));
+    CHECK(holds(gallivant_text_view(text), "\"method\":\"submit\"") && holds(gallivant_text_view(text), "\"quietMs\":250"));
+    gallivant_text_free(text);
+    snprintf(args, sizeof args, form, seen);
+    CHECK_OK(gallivant_execution_function(TEXT("checkTransport"), TEXT(args), &text, &error));
+    CHECK(holds(gallivant_text_view(text), "\"clause\":\"EX-TRA-26\"") && holds(gallivant_text_view(text), "requests=`1`"));
+    CHECK(holds(gallivant_text_view(text), "handles=`1`"));
+    gallivant_text_free(text);
+    CHECK_FAILS(GALLIVANT_EXECUTION_INPUT, NULL,
+                gallivant_execution_function(TEXT("checkTransport"), TEXT("{\"methods\":[]}"), &text, &error));
+}
+
 static void ex_cost_21_an_amount_is_an_integer_of_nano_dollars(void)
 {
     int64_t nanos = -7;
@@ -385,6 +417,7 @@ void suite_execution(void)
     RUN(ex_bnd_20_methods_that_read_answer_at_once);
     RUN(ex_upg_04_unresolved_work_is_listed_with_what_to_do);
     RUN(ex_sea_15_the_pure_functions_go_by_their_names);
+    RUN(ex_tra_07_the_check_of_a_transport_asks_and_judges);
     RUN(ex_cost_21_an_amount_is_an_integer_of_nano_dollars);
     RUN(ex_bnd_01_the_words_and_limits_are_those_of_the_specification);
     RUN(ex_cap_26_a_runtime_of_another_contract_or_without_intake_is_refused);

@@ -12,6 +12,7 @@ mod support;
 
 mod artifacts;
 mod cases;
+mod cases_execution;
 mod execution_boundary;
 mod execution_boundary_reading;
 mod execution_calls;

@@ -152,7 +152,7 @@ class CoordinatorStorm(unittest.TestCase):
                 self.assertEqual((checked.records, list(checked.gaps)), (LINES, []))
         return counts
 
-    def test_ex_led_30_ex_led_34_killed_coordinators_make_one_job_for_an_operation_and_lose_nothing(self):
+    def test_ex_bnd_34_killed_coordinators_make_one_job_for_an_operation_and_lose_nothing(self):
         place = tempfile.mkdtemp(prefix="gallivant-storm-")
         self.addCleanup(shutil.rmtree, place, ignore_errors=True)
         share = -(-KILLS // len(STORMS))

@@ -180,7 +180,7 @@ class Transport(Protocol):
     - `recover_response`: the acknowledgement of an answer whose reply was lost, or None (EX-TRA-24).
 
     A method blocks, and returns a `dict`, or JSON text as `str` or `bytes`, which keeps all digits. It raises `TransportError`;
-    any other exception is a failure of that call with `io` too. Each call runs on a thread of its own.
+    any other exception is a failure of that call with `io` too. Each call runs on a thread beside the caller's.
     """
 
     def submit(self, call: TransportCall, /) -> Reply:

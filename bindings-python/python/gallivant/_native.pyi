@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "HealthStore", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Refresh", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "unresolved", "version", "words"]
+__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "DispatchLane", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "HealthStore", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "Lane", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Refresh", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "unresolved", "version", "words"]
 
 @final
 class AbortToken:
@@ -315,6 +315,32 @@ class CurrentOwnership:
     """
     def __enter__(self, /) -> OwnershipGuard | None: ...
     def __exit__(self, exception_type: Any, exception: Any, traceback: Any, /) -> None: ...
+
+@final
+class DispatchLane:
+    """
+    Dispatches that wait for probes, numbered from 0. Threads may share it.
+    """
+    def __new__(cls, /, store: HealthStore, scopes: SupportsGetItem[int, tuple[str, str]], concurrency: SupportsIndex) -> DispatchLane:
+        """
+        Joins the probes that are scheduled now for the accounts of the dispatches.
+        """
+    def end(self, /, dispatch: SupportsIndex) -> None:
+        """
+        A retry has ended, however it has.
+        """
+    def give_up(self, /) -> None:
+        """
+        Waits for probes no longer.
+        """
+    def is_waiting(self, /) -> bool:
+        """
+        Whether a dispatch waits for its probe, or for a slot.
+        """
+    def retry_next(self, /) -> int | None:
+        """
+        The dispatch that is to be retried now, or None. It reads records.
+        """
 
 @final
 class Done:
@@ -1020,6 +1046,24 @@ class Journal:
 
         Raises `ExecutionJournalError` and `ExecutionVersionError` for a journal that is damaged: every file is as it was.
         `ExecutionIoError`: another recovery goes on where this one stopped.
+        """
+
+@final
+class Lane:
+    """
+    A lane over tasks that are numbered from 0. Threads may share it.
+    """
+    def __new__(cls, /, tasks: SupportsIndex, concurrency: SupportsIndex) -> Lane:
+        """
+        A lane over so many tasks.
+        """
+    def end(self, /, task: SupportsIndex) -> None:
+        """
+        A task has ended, however it has.
+        """
+    def start_next(self, /) -> int | None:
+        """
+        The task that starts now; None while every slot is held, and when all have started.
         """
 
 @final

@@ -24,12 +24,14 @@ import time
 
 from . import _native
 from . import errors as errors
+from ._execution_check import check_transport
 from ._execution_driver import Driver, Ports
 from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, function_json
 from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, public_text_check
 from ._execution_functions import replay_key, run_id, sanitize, unsubmitted_initial_dispatch, usd, validate_manifest
 from ._execution_health import HealthStore, Refresh
 from ._execution_json import text_of, value_of, written
+from ._execution_lanes import Settled, run_dispatch_lane, run_lane, run_progress_lane
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
 from ._execution_transport import AsyncTransport, Reply, Signal, Transport, TransportCall, TransportError
 from ._execution_transport import collection_validation_error, dispatch_not_sent_error
@@ -67,6 +69,7 @@ __all__ = [
     "Machine",
     "Refresh",
     "Reply",
+    "Settled",
     "Signal",
     "Transport",
     "TransportCall",
@@ -76,6 +79,7 @@ __all__ = [
     "backoff",
     "cancellation_key",
     "check_cursor",
+    "check_transport",
     "collection_validation_error",
     "crc32c",
     "dispatch_not_sent_error",
@@ -92,7 +96,10 @@ __all__ = [
     "nanos",
     "public_text_check",
     "replay_key",
+    "run_dispatch_lane",
     "run_id",
+    "run_lane",
+    "run_progress_lane",
     "sanitize",
     "unresolved",
     "unsubmitted_initial_dispatch",

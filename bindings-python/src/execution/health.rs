@@ -181,7 +181,7 @@ impl Refresh {
     }
 }
 
-fn scope_of(provider: Given<String>, account: Given<String>) -> HealthScope {
+pub(super) fn scope_of(provider: Given<String>, account: Given<String>) -> HealthScope {
     HealthScope::new(provider.0, account.0)
 }
 

@@ -4,6 +4,7 @@
 //! - `machine`: a running call, and what its steps come to;
 //! - `registry`: capability records with their adapters;
 //! - `health`: the health of accounts, as records of checks that somebody else makes;
+//! - `lanes`: which of many tasks may start now;
 //! - `points`: the points at which a test fails;
 //! - `publication`: the ports of a publication that this machine answers;
 //! - `functions`: the pure functions by their names, and the constants.
@@ -13,6 +14,7 @@
 mod boundary;
 mod functions;
 mod health;
+mod lanes;
 mod machine;
 mod points;
 mod publication;
@@ -21,6 +23,7 @@ mod registry;
 pub(crate) use boundary::{AbortToken, Boundary, UnresolvedOperation, unresolved};
 pub(crate) use functions::{execution_constants, execution_function};
 pub(crate) use health::{HealthStore, Refresh};
+pub(crate) use lanes::{DispatchLane, Lane};
 pub(crate) use machine::{Call, Done, Machine};
 pub(crate) use points::Points;
 pub(crate) use publication::PublicationPorts;

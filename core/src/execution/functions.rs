@@ -2,6 +2,7 @@
 //! language.
 
 use super::health::authorize;
+use super::transport::check_step;
 use super::{
     Cursor, HealthRecord, Limits, Nanos, Remaining, Round, backoff, cost, cursor, execution_live, keys,
     unsubmitted_initial_dispatch,
@@ -20,8 +21,9 @@ const REPLACEMENT: char = '\u{fffd}';
 /// `checkCursor {cursor}`, `gapId {cursor}`, `idempotencyKey {taskId, provider, account, runId, operationId}`, `cancellationKey
 /// {taskId, provider, account, runId}`, `runId {taskId, provider, account, operationId}`, `replayKey {provider, providerJobId,
 /// turnId, eventId}`, `backoff {failures, jitter, retryAfterMs?, limits?}`, `intakeReservation {budgetUsd, remaining}`, `money
-/// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `validateManifest {files, tree}`, `publicTextCheck {text}`, `executionLive {value}`, `unsubmittedInitialDispatch {entry,
-/// ledger}`, `healthAuthorize {record, now}`.
+/// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `validateManifest {files, tree}`, `publicTextCheck {text}`,
+/// `executionLive {value}`, `unsubmittedInitialDispatch {entry, ledger}`, `healthAuthorize {record, now}`, `checkTransport
+/// {methods, subject, now, seen}` (one step of the check: [`check_step`]).
 ///
 /// # Errors
 /// `EXECUTION_INPUT` that names the argument, or the function where there is none of this name, and those of the function.
@@ -86,6 +88,7 @@ pub fn call(name: &str, args: &str) -> Result<Value> {
             let now = args.number("now").and_then(Number::as_u64).ok_or_else(|| wrong("now"))?;
             Ok(authorize(record.as_ref(), now).into())
         }
+        "checkTransport" => check_step(&args.args),
         _ => Err(Error::new(Code::ExecutionInput, format!("no such function, function=`{name}`"))),
     }
 }

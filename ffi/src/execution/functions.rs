@@ -20,7 +20,7 @@ use crate::view::gallivant_str;
 
 /// Calls a pure function by its name, with a JSON object of arguments, and gives its value as JSON text: `checkCursor`, `gapId`,
 /// `idempotencyKey`, `cancellationKey`, `runId`, `replayKey`, `backoff`, `intakeReservation`, `money`, `crc32c`, `sanitize`,
-/// `validateManifest`, `publicTextCheck`, `executionLive`, `unsubmittedInitialDispatch`, `healthAuthorize`.
+/// `validateManifest`, `publicTextCheck`, `executionLive`, `unsubmittedInitialDispatch`, `healthAuthorize`, `checkTransport`.
 ///
 /// Errors: `GALLIVANT_EXECUTION_INPUT` that names the argument, or the function where there is none of this name, and those of the
 /// function.

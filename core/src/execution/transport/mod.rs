@@ -4,19 +4,21 @@
 //! - [`Transport`] and [`drive`]: methods that block ([`blocking`]); `worker` runs one so that it can be left alone;
 //! - `AsyncTransport` and `drive_async`: methods that are awaited, on any runtime (`future`, with the feature `async`);
 //! - [`check_transport`]: whether a transport keeps the parts of the contract that only its provider's side shows
-//!   ([`check`]).
+//!   ([`check`]); its steps without I/O, which every language drives in its own way ([`check_steps`]).
 //!
 //! A host that has other idioms steps the [`Machine`](super::Machine) itself: a driver has no rule of its own but the waiting.
 
 pub mod blocking;
 pub mod call;
 pub mod check;
+pub mod check_steps;
 #[cfg(feature = "async")]
 pub mod future;
 mod worker;
 
 pub use blocking::{Transport, drive};
 pub use call::{GRACE_MS, TransportCall};
-pub use check::{Finding, Subject, Witness, check_transport};
+pub use check::{Witness, check_step, check_transport};
+pub use check_steps::{Asked, CheckSteps, Counts, Ending, Finding, QUIET_MS, Seen, Subject};
 #[cfg(feature = "async")]
 pub use future::{AsyncTransport, ReplyFuture, drive_async};
