@@ -3,7 +3,7 @@
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
     ("EX-TRA", "25 35"),
-    ("EX-BND", "1 4 24 27-30 34 44 46"),
+    ("EX-BND", "1 4 24 27-30 34 46"),
     ("EX-IDN", "12 18 23"),
     ("EX-PRE", "30"),
     ("EX-CAN", "25 48-49"),
