@@ -85,10 +85,7 @@ fn the_notify_program_of_codex_takes_its_payload_as_an_argument() {
 fn what_a_hook_would_find_is_told_by_hand() {
     let root = tempfile::tempdir().expect("a directory");
     let session = session(root.path(), "a");
-    session
-        .writer()
-        .observe(&Observation::new(State::Idle))
-        .expect("observed");
+    session.writer().observe(&Observation::new(State::Idle)).expect("observed");
     let found = hook(Some(&session), &["--check", "claude"], "");
     let text = String::from_utf8_lossy(&found.stdout).into_owned();
     assert!(found.status.success() && text.ends_with("ok\n"), "{text}");
