@@ -17,6 +17,8 @@ export RUST_BACKTRACE := 0
 
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
+# Linked with the C library in it: a hook is a process for each event, and half of its start would be the loader's.
+CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant -- -C target-feature=+crt-static
 
 .PHONY: help build demo test check check-all browser bench soak fuzz e2e install clean \
 	test-rust test-c test-python test-node test-interop test-examples
@@ -31,10 +33,12 @@ help:
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
 	@echo 'make e2e         the real harnesses, fetched with npm, offline against a fake provider; E2E="--harness codex" for one'
 	@echo 'make fuzz        fuzz each parser for SECONDS=60; needs the nightly and cargo-fuzz'
-	@echo 'make install     the C library, header and pkg-config file below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
+	@echo 'make install     the C library with header and pkg-config file, and the command gallivant with its manual pages and'
+	@echo '                 completions, below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
 
 build:
 	$(RELEASE) -p libgallivant -p gallivant-python -p gallivant-node -p gallivant-tests
+	$(CLI)
 	$(CARGO) build --locked --profile supervise -p gallivant-supervise
 	for place in $(BUILT) bindings-python/python/gallivant bindings-node; do \
 		install -m 755 $(TARGET)/supervise/gallivant-supervise $$place/gallivant-supervise; done
@@ -53,7 +57,7 @@ test: build test-rust test-c test-python test-node test-interop test-examples
 	@echo 'all tests passed'
 
 test-rust:
-	$(CARGO) test --locked -p gallivant-core -p libgallivant -p gallivant-tests
+	$(CARGO) test --locked -p gallivant-core -p libgallivant -p gallivant-cli -p gallivant-tests
 
 test-c:
 	tests/c/run.sh plain
@@ -73,7 +77,7 @@ test-examples:
 # What CI runs beside the tests.
 check: build
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked -p gallivant-core -p gallivant-supervise -p libgallivant -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p gallivant-core -p gallivant-supervise -p libgallivant -p gallivant-cli -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
 	tests/c/run.sh valgrind
@@ -109,6 +113,7 @@ fuzz:
 
 install:
 	DESTDIR='$(DESTDIR)' ffi/install.sh '$(PREFIX)'
+	DESTDIR='$(DESTDIR)' cli/install.sh '$(PREFIX)'
 
 clean:
 	$(CARGO) clean

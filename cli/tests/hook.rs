@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use gallivant_core::harness_state::{Session, State};
+use gallivant_core::harness_state::{Observation, Session, State};
 
 use crate::{program, session, tree};
 
@@ -75,6 +75,7 @@ fn hs_115_whatever_is_wrong_the_status_is_0_and_the_log_has_it() {
 fn the_notify_program_of_codex_takes_its_payload_as_an_argument() {
     let root = tempfile::tempdir().expect("a directory");
     let session = session(root.path(), "a");
+    session.writer().observe(&Observation::new(State::Ready)).expect("observed");
     let output = hook(Some(&session), &["codex", r#"{"type":"agent-turn-complete"}"#], "");
     assert!(output.status.success());
     assert_eq!(state(&session), State::Idle);
@@ -84,10 +85,7 @@ fn the_notify_program_of_codex_takes_its_payload_as_an_argument() {
 fn what_a_hook_would_find_is_told_by_hand() {
     let root = tempfile::tempdir().expect("a directory");
     let session = session(root.path(), "a");
-    session
-        .writer()
-        .observe(&gallivant_core::harness_state::Observation::new(State::Idle))
-        .expect("observed");
+    session.writer().observe(&Observation::new(State::Idle)).expect("observed");
     let found = hook(Some(&session), &["--check", "claude"], "");
     let text = String::from_utf8_lossy(&found.stdout).into_owned();
     assert!(found.status.success() && text.ends_with("ok\n"), "{text}");

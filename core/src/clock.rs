@@ -51,14 +51,14 @@ impl Clock for SystemClock {
 
     fn boot(&self) -> Duration {
         #[cfg(target_os = "linux")]
-        let id = rustix::time::ClockId::Boottime;
+        let id = libc::CLOCK_BOOTTIME;
         #[cfg(not(target_os = "linux"))]
-        let id = rustix::time::ClockId::Monotonic;
+        let id = libc::CLOCK_MONOTONIC;
         read(id)
     }
 
     fn awake(&self) -> Duration {
-        read(rustix::time::ClockId::Monotonic)
+        read(libc::CLOCK_MONOTONIC)
     }
 
     fn now(&self) -> ClockReading {
@@ -76,8 +76,11 @@ fn wall() -> Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
-fn read(id: rustix::time::ClockId) -> Duration {
-    let time = rustix::time::clock_gettime(id);
+/// By way of the C library, which finds the kernel's own page for it in a program that is linked statically too.
+fn read(id: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives until the call returns. Every system that this is built for has these clocks.
+    unsafe { libc::clock_gettime(id, &raw mut time) };
     // Both clocks count from boot, so neither field is ever negative.
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -127,7 +127,7 @@ fn modules_use_only_what_is_below_them() {
 
 #[test]
 fn bindings_depend_on_the_core_only() {
-    for package in ["ffi", "bindings-python", "bindings-node"] {
+    for package in ["cli", "ffi", "bindings-python", "bindings-node"] {
         let manifest = text(std::path::Path::new(package).join("Cargo.toml").as_path());
         assert!(manifest.contains("gallivant-core"), "{package}");
         for other in ["libgallivant", "gallivant-python", "gallivant-node", "gallivant-tests"] {

@@ -2,7 +2,7 @@
 
 /// Of the execution layer: a section, and the numbers in it, as single ones and as ranges.
 pub(crate) const EXECUTION: &[(&str, &str)] = &[
-    ("EX-BND", "1 4 44"),
+    ("EX-BND", "1 4"),
     ("EX-PRE", "30"),
     ("EX-SCH", "2"),
     ("EX-JRN", "60 77"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gallivant_core::harness_state::{
     Fleet, FleetOptions, FleetProbe, FleetView, NewSession, Options, Session, State, UnknownReason,
-    read_fleet,
+    read_fleet, visit_fleet,
 };
 use gallivant_core::testing::{Fault, OperationKind, Simulation, simulated_host};
 use gallivant_core::{Code, Host};
@@ -47,6 +47,28 @@ fn plant(simulation: &Simulation, agent: &str, state: &str) {
 
 fn simulated_fleet(host: &Host, bounds: &FleetOptions) -> Fleet {
     Fleet::open("/fleet", bounds, &Options::default(), host).expect("opens")
+}
+
+#[test]
+fn hs_92_a_visit_says_what_a_fleet_says_and_keeps_nothing() {
+    let (host, simulation) = simulated(&["b", "a/c/d", "a", "a-b"]);
+    simulation.files.plant_file("/fleet/bad/harness-state", "{").expect("planted");
+    simulation.files.plant_file("/fleet/too/deep/here/harness-state", "{").expect("planted");
+    let bounds = FleetOptions { max_depth: 3, ..FleetOptions::default() };
+    for bounds in [bounds, FleetOptions { max_records: 2, ..bounds }, FleetOptions { max_depth: 1, ..bounds }]
+    {
+        let view = simulated_fleet(&host, &bounds).read(FleetProbe::Lease);
+        let mut visited = Vec::new();
+        let options = Options::default();
+        let summary = visit_fleet("/fleet", &bounds, FleetProbe::Lease, &options, &host, |entry| {
+            visited.push((entry.path.to_owned(), entry.derived.to_derived()));
+        })
+        .expect("visited");
+        let read: Vec<_> = view.entries.into_iter().map(|entry| (entry.path, entry.derived)).collect();
+        assert_eq!(visited, read);
+        assert_eq!((summary.entries, summary.left_out), (read.len(), view.left_out));
+        assert_eq!(summary.valid_until_ms, view.valid_until_ms);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gallivant_core::Host;
-use gallivant_core::harness_state::{Fleet, FleetOptions, FleetProbe, LeftOut, Options};
+use gallivant_core::harness_state::{FleetOptions, FleetProbe, LeftOut, Options, visit_fleet};
 
 use super::shown;
 use crate::arguments::State;
@@ -26,8 +26,7 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
     let mut written = Ok(());
     let (mut agents, mut others, mut left_out) = (0_usize, 0_usize, Vec::new());
     for root in roots {
-        let fleet = Fleet::open(root, &bounds(asked), &Options::default(), &host)?;
-        let summary = fleet.for_each(probe, |entry| {
+        let summary = visit_fleet(root, &bounds(asked), probe, &Options::default(), &host, |entry| {
             agents += 1;
             if is_asked {
                 others += usize::from(!shown::is_one_of(&entry.derived, &asked.is));
@@ -47,12 +46,10 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
             } else {
                 shown::add(&mut table, &path, &entry.derived, now_ms);
             }
-        });
+        })?;
         if let Some(said) = left_out_of(root, &summary.left_out) {
             left_out.push(said);
         }
-        // What a process that ends at once has read is given back by the system, and faster.
-        std::mem::forget(fleet);
     }
     written?;
     if is_asked {
@@ -67,7 +64,6 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
         table.write(&mut out, screen, usize::MAX)?;
     }
     out.flush()?;
-    std::mem::forget(table);
     for said in left_out {
         let _ = writeln!(std::io::stderr(), "gallivant: {said}");
     }

@@ -158,6 +158,39 @@ pub fn read_fleet(
     Ok(Fleet::open(root, bounds, options, host)?.read(probe))
 }
 
+/// As [`read_fleet`], lending each entry as soon as its record was read and keeping nothing of it: what a program does that
+/// reads once and ends.
+///
+/// # Errors
+/// As [`Fleet::open`].
+pub fn visit_fleet(
+    root: impl AsRef<Path>,
+    bounds: &FleetOptions,
+    probe: FleetProbe,
+    options: &Options,
+    host: &Host,
+    mut visit: impl FnMut(EntryRef<'_>),
+) -> Result<FleetSummary> {
+    let root = absolute(root.as_ref(), host)?;
+    let bounds = bounds.within_reason();
+    let mut summary = FleetSummary::default();
+    let mut now = Moment::now(host);
+    let mut hand = |path: &str, stored: &Stored| {
+        // No record that was read is of the future.
+        if stored.record().is_some_and(|record| record.written_at_ms > now.wall_ms) {
+            now = Moment::now(host);
+        }
+        let Some(derived) = derive_seat(&root, path, stored, probe, &now, options, host) else { return };
+        summary.entries += 1;
+        summary.valid_until_ms = earlier(summary.valid_until_ms, derived.valid_until_ms);
+        visit(EntryRef { path, derived, record: stored.record() });
+    };
+    let mut pass = Pass::new(&root, host, &bounds, Scope::Everything).handing(&mut hand);
+    let left_out = Tree::default().refresh(&mut pass);
+    summary.left_out = left_out;
+    Ok(summary)
+}
+
 impl Fleet {
     /// A fleet below a directory that need not exist yet. Touches no file.
     ///

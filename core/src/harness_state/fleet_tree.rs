@@ -88,11 +88,21 @@ pub(crate) struct Pass<'a> {
     entering: Option<&'a mut dyn FnMut(&str)>,
     /// Told of each directory in which something was read anew, or stands no longer.
     touched: Option<&'a mut dyn FnMut(&str)>,
+    /// Handed each record as soon as it was read, of which nothing is kept then: for a pass after which there is none.
+    handed: Option<Taker<'a>>,
 }
+
+/// Who takes a record, by the path of its directory.
+type Taker<'a> = &'a mut dyn FnMut(&str, &Stored);
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(root: &'a Path, host: &'a Host, bounds: &'a FleetOptions, scope: Scope<'a>) -> Self {
-        Pass { root, host, bounds, scope, entering: None, touched: None }
+        Pass { root, host, bounds, scope, entering: None, touched: None, handed: None }
+    }
+
+    /// With somebody who takes each record, so that the tree is worth nothing afterwards.
+    pub(crate) fn handing(self, handed: Taker<'a>) -> Self {
+        Pass { handed: Some(handed), ..self }
     }
 
     /// With somebody who is told; see the fields.
@@ -291,6 +301,11 @@ impl Walk<'_, '_> {
             self.linked += usize::from(kept.look.is_none() && kept.stored.record().is_some());
             self.records_left -= 1;
             self.leaves += usize::from(folder.below.is_empty());
+        }
+        if let Some(handed) = &mut self.pass.handed
+            && let Some(kept) = folder.kept.take()
+        {
+            handed(folder.path(), &kept.stored);
         }
         self.sum_up(folder);
         let mut position = 0;

@@ -47,9 +47,15 @@ pub fn keep_hook_deadline(agent_dir: Option<&Path>) {
 /// events: those matter most. They are served, and over within their second in any case, which is less than what leads from
 /// SIGTERM to SIGKILL.
 pub fn hold_through_signals() {
-    for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
-        // SAFETY: ignoring a signal runs no code.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    // SAFETY: zero is a valid set, which is then filled and lives until the call returns. What is held back so is never
+    // delivered: the process ends with it.
+    unsafe {
+        let mut held: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut held);
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
+            libc::sigaddset(&raw mut held, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const held, std::ptr::null_mut());
     }
 }
 
