@@ -73,5 +73,10 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Compiles the guide's blocks.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/rust.md")]
+#[doc = include_str!("guide.md")]
 pub struct GuideOfRust;
+
+/// Compiles the block of the crate's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct PageOfTheCrate;
