@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gallivant_core::harness_state::{
-    Ask, Claimant, Observation, Options, Outcome, Reader, Refusal, State, Writer, claim,
+    Ask, Claimant, Observation, Options, Outcome, Reader, Refusal, State, Word, Writer, claim,
 };
 use gallivant_core::testing::TestHost;
 
@@ -34,7 +34,11 @@ fn the_record_of_another_release_is_read_and_its_seat_claimed_again() {
         let reader = Reader::open(directory, &options, host.host());
         let before = reader.snapshot();
         let record = before.record().unwrap_or_else(|| panic!("{version}: no record"));
-        assert_eq!((record.agent.as_str(), record.state.as_str()), ("worker", "active"), "{version}");
+        assert_eq!(
+            (record.agent.as_str(), &record.state),
+            ("worker", &Word::known(State::Active)),
+            "{version}"
+        );
         let seen = reader.read(None).expect("something stands there");
         // The machine was booted again in between.
         assert_eq!((seen.state, seen.reason.as_deref()), (State::Unknown, Some("rebooted")), "{version}");

@@ -80,7 +80,7 @@ fn the_journal_of_another_release_is_read_and_appended_to() {
         let window = LogReader::open(directory, host.host()).expect("opened").tail().expect("a window");
         let rows: Vec<_> = window.rows.iter().map(|row| row.content.clone()).collect();
         assert_eq!(rows.len(), 5, "{version}");
-        assert_eq!(rows[1], RowContent::Gap(Some(GapReason::Provider)), "{version}");
+        assert_eq!(rows[1], RowContent::Gap(None), "{version}");
         for (row, text) in [(0, "one"), (2, "the [redacted]"), (3, "three"), (4, "four")] {
             assert!(
                 matches!(&rows[row], RowContent::Line(line) if line.contains(text)),
