@@ -31,13 +31,14 @@ def summary():
 
 
 def staged(page):
-    """A page's text, whose links to folders lead to the page of the folder."""
+    """A page's text, whose links to folders and to their README lead to the page that mdBook makes of it."""
     text = pages.read(page)
     for link in pages.links(text):
         path, place = pages.target(page, link)
-        if os.path.isdir(os.path.join(pages.ROOT, path)):
-            name = "README.md" if os.path.exists(os.path.join(pages.ROOT, path, "README.md")) else "index.md"
-            text = text.replace(f"]({link})", f"]({link.rstrip('/')}/{name})")
+        folder = link.rstrip("/") if os.path.isdir(os.path.join(pages.ROOT, path)) else os.path.dirname(link)
+        if folder == link.rstrip("/") or os.path.basename(path) == "README.md":
+            to = f"{folder}/index.html" if folder else "index.html"
+            text = text.replace(f"]({link})", f"]({to}{'#' + place if place else ''})")
     return text
 
 
@@ -84,7 +85,7 @@ def follow(book):
     for folder, _, names in os.walk(book):
         for name in names:
             # What was copied as an example is no page of the site; `print.html` holds all pages, whose links are theirs.
-            if name.endswith(".html") and name not in ("print.html", "404.html", "toc.html"):
+            if name.endswith(".html") and name not in ("print.html", "404.html"):
                 path = os.path.join(folder, name)
                 parsed[path] = Page()
                 with open(path, encoding="utf-8") as file:
