@@ -16,7 +16,15 @@ HOOK = os.path.join(ROOT, "bindings-python/python/gallivant/hook.py")
 BLOCK = re.compile(r"^```(\w+)(?:,\w+)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HERE = "examples/test_guides.py"
 SETTINGS = "tests/conformance/harness_settings.rs"
+# A task with an operation whose acceptance is not known, and what its provider can do.
 LEDGER = os.path.join(ROOT, "tests/compat/0.1.0/execution")
+CAPABILITY = {
+    "provider": "memory", "transport": "memory", "location": "remote", "newDispatch": {"available": True, "reason": None},
+    "authentication": {"scheme": "none", "secretNames": []}, "environments": {"required": False, "allowed": None},
+    "models": "refused", "policies": {"required": False, "allowed": []}, "continuation": "native", "observability": "events",
+    "preparation": {"version": 1, "boundary": "memory:none", "authority": "text-only", "environment": "none"},
+    "cancel": True, "interrupt": False, "cost": {"reports": True, "hardCap": False}, "qualification": None,
+}
 
 # Page and language: the test, and what in it names the page or what the page shows.
 SHOWN_BY = {
@@ -184,11 +192,25 @@ class Shell(unittest.TestCase):
         self.assertEqual((found["operationId"], found["runId"], found["action"]), ("op-2", "run-op-2", "submit"))
         self.assertTrue(found["idempotencyKey"].startswith("gx-"))
 
-    def test_what_an_operator_hands_over_has_the_members_that_are_asked_for(self):
+    def test_what_an_operator_hands_over_is_taken(self):
+        from gallivant.execution import make_execution
+
+        def unheard(call):
+            raise AssertionError(f"an act of an operator calls nobody, method={call.method}")
+
+        methods = ("prepare", "submit", "inspect", "continue_", "collect", "cancel", "lookup", "recover_response")
+        transport = type("Provider", (), {name: staticmethod(unheard) for name in methods})()
         adopt, absent = (json.loads(block) for block in blocks("docs/guides/operators.md", "json"))
-        self.assertEqual(set(adopt), {"operationId", "acknowledgement", "evidence"})
-        self.assertEqual(set(adopt["acknowledgement"]), {"providerJobId", "turnId", "sessionId", "cursor"})
-        self.assertEqual(set(absent), {"operationId", "evidence"})
+        for act, given, acceptance in (("adopt", adopt, "accepted"), ("settle_absent", absent, "absent")):
+            with self.subTest(act):
+                root = shutil.copytree(LEDGER, os.path.join(self.folder, act))
+                with make_execution(
+                    root, task_id="t-1", provider="memory", account="a-1", capabilities=CAPABILITY, transport=transport,
+                    budget_usd=8, health="external",
+                ) as execution:
+                    getattr(execution, act)({**given, "operationId": "op-2"})
+                with open(os.path.join(root, "execution.json"), encoding="utf-8") as file:
+                    self.assertEqual(json.load(file)["operations"]["op-2"]["acceptance"], acceptance)
 
     def test_the_crate_is_where_the_page_says(self):
         [block] = blocks("docs/guides/rust.md", "toml")

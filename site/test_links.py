@@ -1,5 +1,6 @@
 """Every link of every page leads somewhere, and every page can be found in the site."""
 import os
+import re
 import unittest
 
 import pages
@@ -40,6 +41,22 @@ class Links(unittest.TestCase):
                         self.assertTrue({f"{path}/index.md", f"{path}/README.md"} & set(chapters), "it has no page of its own")
                     elif path.endswith(".md"):
                         self.assertIn(path, chapters)
+
+    def test_every_proof_of_the_fault_model_is_a_test(self):
+        words = set()
+        for top in ("tests", "core/src", "bindings-python/tests", "bindings-node/test", "ffi/src", "ffi/tests"):
+            for folder, _, names in os.walk(os.path.join(pages.ROOT, top)):
+                for name in names:
+                    if name.endswith((".rs", ".py", ".mjs", ".c")):
+                        words.update(re.findall(r"\w{12,}", pages.read(os.path.join(folder, name))))
+        named = 0
+        for row in pages.read("docs/fault-model.md").splitlines():
+            proofs = row.rpartition(" | ")[2] if row.startswith("| ") else ""
+            for proof in re.findall(r"`([a-z0-9_]{12,})`", proofs):
+                with self.subTest(proof):
+                    self.assertIn(proof, words, "there is no such test")
+                    named += 1
+        self.assertGreater(named, 100)
 
     def test_places_are_named_as_readers_name_them(self):
         text = "# A `b` c\n\n```sh\n# none\n```\n## What is done, and how?\n## A b c\n### Two\tfold: `x_y`\n"

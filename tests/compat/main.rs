@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use gallivant_core::testing::{TestHost, TestHostOptions};
 
 /// When the files were written, by the clock that they show.
-const WRITTEN: u64 = 1_780_000_000_000;
+const WRITTEN: u64 = 1_700_000_000_000;
 
 /// What a domain has: a folder of its own, and how its files are made there.
 struct Domain {

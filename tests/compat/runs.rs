@@ -57,7 +57,7 @@ fn write_journal(directory: &Path, host: &TestHost) {
 fn write_output(root: &Path, host: &TestHost) {
     let run = root.join("run-1");
     std::fs::create_dir_all(&run).expect("a run");
-    let secrets = r#"{"version":1,"expiresAt":1780086400000,"secrets":["retained-word"]}"#;
+    let secrets = r#"{"version":1,"expiresAt":1700086400000,"secrets":["retained-word"]}"#;
     std::fs::write(run.join("sensitive-redactions.json"), secrets).expect("written");
     std::fs::write(run.join("provider.log"), "one\ntwo retained-word\nthr").expect("written");
     let served = LocalOutput::open(&run, host.host(), &Secrets::lenient(["supplied-word"]))
