@@ -20,21 +20,23 @@ RELEASE := $(CARGO) build --locked --release
 # Linked with the C library in it: a hook is a process for each event, and half of its start would be the loader's.
 CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant -- -C target-feature=+crt-static
 
-.PHONY: help build demo test check check-all browser bench soak fuzz e2e install clean \
-	test-rust test-c test-python test-node test-interop test-examples
+.PHONY: help build demo test check check-all browser packages site bench soak fuzz e2e install clean \
+	test-rust test-c test-python test-node test-interop test-examples test-docs
 
 help:
 	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch'
 	@echo 'make test        build, then run the tests of all languages'
 	@echo 'make check       what needs pip, npm or valgrind: lints, stubs, types, packages; CI runs it beside the tests'
-	@echo 'make check-all   that, the address sanitizer (nightly), the browser, every pair of languages'
+	@echo 'make check-all   that, the address sanitizer (nightly), the browser, the packages, the site, every pair of languages'
 	@echo 'make browser     the example of runs in a browser, in Chromium; part of check-all; GALLIVANT_SKIP_BROWSER=1 leaves it out'
+	@echo 'make packages    what is published: wheel, sdist, npm, crates, C tree; built for an old glibc, listed, installed, used'
+	@echo 'make site        the documentation as a site with search, below target/site; its links are followed'
 	@echo 'make bench       each operation beside its floor in C, as ratios; BENCH=--row NAME for one'
 	@echo 'make soak        long runs; SECONDS_TO_RUN=600 and GALLIVANT_SEED=1 by default'
 	@echo 'make e2e         the real harnesses, fetched with npm, offline against a fake provider; E2E="--harness codex" for one'
 	@echo 'make fuzz        fuzz each parser for SECONDS=60; needs the nightly and cargo-fuzz'
-	@echo 'make install     the C library with header and pkg-config file, and the command gallivant with its manual pages and'
-	@echo '                 completions, below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
+	@echo 'make install     the C library with header, pkg-config file and man page, the supervisor of local runs, and the command'
+	@echo '                 gallivant with its manual pages and completions, below PREFIX=$(PREFIX), DESTDIR=$(DESTDIR)'
 
 build:
 	$(RELEASE) -p libgallivant -p gallivant-python -p gallivant-node -p gallivant-tests
@@ -53,7 +55,7 @@ build:
 demo: build
 	python3 examples/demo/demo.py $(BUILT)/examples/status-bar
 
-test: build test-rust test-c test-python test-node test-interop test-examples
+test: build test-rust test-c test-python test-node test-interop test-examples test-docs
 	@echo 'all tests passed'
 
 test-rust:
@@ -74,6 +76,9 @@ test-interop:
 test-examples:
 	python3 -m unittest discover -s examples
 
+test-docs:
+	python3 -m unittest discover -s site
+
 # What CI runs beside the tests.
 check: build
 	$(CARGO) fmt --all --check
@@ -85,15 +90,28 @@ check: build
 	bindings-node/check.sh
 	@echo 'checked'
 
-# Beside that a build with the address sanitizer, a browser, and every pair of languages.
+# Beside that a build with the address sanitizer, a browser, the packages, the site, and every pair of languages.
 check-all: check
 	tests/c/run.sh asan
 	$(MAKE) --no-print-directory browser
+	$(MAKE) --no-print-directory packages
+	$(MAKE) --no-print-directory site
 	GALLIVANT_PAIRS=full python3 -m unittest discover -s tests/interop -k two_languages
 	@echo 'all checks passed'
 
 browser: build
 	bindings-node/browser.sh
+
+# From sources to what a user installs, in a folder of its own: the linker and the builders come from PyPI, once.
+packages:
+	packages/build.sh $(TARGET)/packages/dist
+	python3 packages/check.py $(TARGET)/packages/dist
+
+# mdBook comes from PyPI as a binary, once.
+site:
+	test -x $(TARGET)/site-tools/bin/mdbook || { python3 -m venv $(TARGET)/site-tools && \
+		$(TARGET)/site-tools/bin/pip install --quiet --disable-pip-version-check -r site/tools.txt; }
+	python3 site/build.py $(TARGET)/site-tools/bin/mdbook $(TARGET)/site
 
 # Builds first: the table is of what stands here.
 bench: build

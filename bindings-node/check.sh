@@ -22,24 +22,31 @@ if command -v readelf >/dev/null; then
     done
 fi
 
-mkdir "$work/stage" "$work/installed" "$work/tools"
-cp -R "$package/lib" "$package/package.json" "$package/README.md" "$work/stage"
-cp "$package"/gallivant.*.node "$package/gallivant-supervise" "$root/LICENSE" "$work/stage"
+# The package, and the native module as a package of its own, which npm installs where it fits.
+cpu=$(node -p process.arch)
+platform=$package/platforms/linux-$cpu-gnu
+mkdir "$work/stage" "$work/stage/main" "$work/stage/native" "$work/installed" "$work/tools"
+cp -R "$package/lib" "$package/package.json" "$package/README.md" "$root/LICENSE" "$work/stage/main"
+cp "$platform"/* "$root/LICENSE" "$package/gallivant.linux-$cpu-gnu.node" \
+    "$package/gallivant-supervise" "$work/stage/native"
 
-(cd "$work/stage" && npm pack --silent --pack-destination "$work" >/dev/null)
-tar -tzf "$work"/gallivant-*.tgz | sort >"$work/packed"
+for part in main native; do
+    (cd "$work/stage/$part" && npm pack --silent --pack-destination "$work" >"$work/name")
+    mv "$work/$(cat "$work/name")" "$work/$part.tgz"
+    tar -tzf "$work/$part.tgz" | sort >"$work/$part.list"
+done
 {
-    printf 'package/%s\n' LICENSE README.md gallivant-supervise package.json
+    printf 'package/%s\n' LICENSE README.md package.json
     (cd "$package" && find lib -type f | sed 's|^|package/|')
-    (cd "$package" && ls gallivant.*.node | sed 's|^|package/|')
-} | sort >"$work/wanted"
-diff "$work/wanted" "$work/packed"
-say "packed $(wc -l <"$work/packed") files"
+} | sort | diff - "$work/main.list"
+printf 'package/%s\n' LICENSE README.md gallivant-supervise "gallivant.linux-$cpu-gnu.node" package.json | diff - "$work/native.list"
+say "packed $(wc -l <"$work/main.list") files and $(wc -l <"$work/native.list") of the native module"
 
 cp "$package"/test-types/* "$work/installed"
 cd "$work/installed"
 npm init --yes --silent >/dev/null
-npm install --silent --offline "$work"/gallivant-*.tgz
+npm install --silent --offline "$work/native.tgz" "$work/main.tgz"
+test ! -e node_modules/gallivant/gallivant.linux-*.node
 npm install --silent --prefix "$work/tools" typescript@7.0.2 @types/node@20
 tsc() { node "$work/tools/node_modules/typescript/bin/tsc" "$@"; }
 

@@ -9,13 +9,17 @@ const { GallivantError } = require('./index.js')
 
 const target = `${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
 
-/** The native module itself. Its `.node` file lies beside `package.json`. */
-const native = load(`../gallivant.${target}.node`)
+/**
+ * The native module itself. In a source tree its file lies beside `package.json`; where the package is installed it is a package of
+ * its own, which npm installs on machines of its kind only. A file that is there and cannot be loaded is not passed over.
+ */
+const native = load(`../gallivant.${target}.node`) ?? load(`gallivant-${target}`, true)
 
-function load(file) {
+function load(module, last = false) {
   try {
-    return require(file)
+    return require(module)
   } catch (cause) {
+    if (!last && cause.code === 'MODULE_NOT_FOUND') return undefined
     throw new Error(`the native module of gallivant cannot be loaded, target=\`${target}\``, { cause })
   }
 }

@@ -1,7 +1,7 @@
 /** What is shipped: names, types, versions, the two module systems, and what importing costs. */
 
 import assert from 'node:assert/strict'
-import { cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -139,6 +139,15 @@ test('ex_bnd_01_ex_bnd_02_words_and_names_are_those_of_the_core', () => {
 test('there_is_one_version', () => {
   const [, workspace] = /^version = "([^"]+)"/m.exec(readFileSync(join(PROJECT, 'Cargo.toml'), 'utf8'))
   assert.deepEqual([esm.version, native.version(), manifest.version], [workspace, workspace, workspace])
+  // Each native module is a package of its own, of exactly this version and for the machines that it was built for.
+  const platforms = readdirSync(join(PACKAGE, 'platforms'))
+  assert.deepEqual(manifest.optionalDependencies, Object.fromEntries(platforms.map((name) => [`gallivant-${name}`, workspace])))
+  for (const name of platforms) {
+    const own = JSON.parse(read('platforms', name, 'package.json'))
+    const [os, cpu] = name.split('-')
+    assert.deepEqual([own.name, own.version, own.os, own.cpu, own.libc], [`gallivant-${name}`, workspace, [os], [cpu], ['glibc']])
+    assert.deepEqual([own.main, own.files], [`gallivant.${name}.node`, [own.main]])
+  }
 })
 
 test('every_file_that_is_named_is_there', () => {
@@ -198,4 +207,22 @@ test('a_missing_native_module_says_which_one_is_wanted', async (t) => {
     try { mintToken() } catch (error) { console.log(error.message, '|', error.cause.code) }`
   const { stdout } = await runNode(['-e', script], { cwd: copy })
   assert.match(stdout, /cannot be loaded, target=`\w+-\w+(-gnu)?` \| MODULE_NOT_FOUND/)
+})
+
+test('the_native_module_is_found_beside_the_package_or_in_one_of_its_own', async (t) => {
+  const copy = directoryFor(t)
+  const target = `${process.platform}-${process.arch}-gnu`
+  const file = `gallivant.${target}.node`
+  cpSync(join(PACKAGE, 'lib'), join(copy, 'lib'), { recursive: true })
+  const own = join(copy, 'node_modules', `gallivant-${target}`)
+  mkdirSync(own, { recursive: true })
+  cpSync(join(PACKAGE, 'platforms', `${target}`), own, { recursive: true })
+  cpSync(join(PACKAGE, file), join(own, file))
+  const script = `const { mintToken } = require('./lib/index.js')
+    try { mintToken(); console.log(Object.keys(require.cache).find((path) => path.endsWith('.node'))) } catch (error) { console.log(error.cause.code) }`
+  const run = async () => (await runNode(['-e', script], { cwd: copy })).stdout
+  assert.equal(await run(), `${join(realpathSync(own), file)}\n`)
+  // A file that is there and is no module is an error, and not a reason to load another.
+  writeFileSync(join(copy, file), 'no module')
+  assert.equal(await run(), 'ERR_DLOPEN_FAILED\n')
 })

@@ -80,20 +80,25 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Compiles the guide's blocks.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/rust.md")]
+#[doc = include_str!("guide.md")]
 pub struct GuideOfRust;
 
 /// Compiles the blocks of the guide to transports.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/transport.md")]
+#[doc = include_str!("guide-transport.md")]
 pub struct GuideOfTransports;
 
 /// Compiles the guide's blocks.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/verification.md")]
+#[doc = include_str!("guide-verification.md")]
 pub struct GuideOfVerification;
 
 /// Compiles the guide's blocks.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/local-runs.md")]
+#[doc = include_str!("guide-local-runs.md")]
 pub struct GuideOfLocalRuns;
+
+/// Compiles the block of the crate's page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct PageOfTheCrate;

@@ -1,4 +1,5 @@
-//! Every C snippet of docs/c-api.md is a part of a file that is compiled and run, and every name in it is in the header.
+//! Every C snippet of docs/c-api.md is a part of a file that is compiled and run, and every name in it and on the man page is in
+//! the header.
 #![allow(clippy::disallowed_methods, reason = "the test reads the documentation")]
 
 use std::collections::BTreeSet;
@@ -43,6 +44,20 @@ fn every_name_on_the_page_is_in_the_header() {
     for name in names(&page) {
         assert!(known.contains(name) || name == "gallivant_", "{name} is not in the header");
     }
+}
+
+#[test]
+fn every_name_on_the_man_page_is_in_the_header() {
+    let (page, header) = (read("ffi/gallivant.3"), read("include/gallivant.h"));
+    let known = names(&header);
+    let all = names(&page);
+    for name in &all {
+        // The families of functions are named by what they begin with.
+        let is_family = name.ends_with('_') || *name == "gallivant_redact";
+        let fits = |full: &&str| if is_family { full.starts_with(name) } else { full == name };
+        assert!(known.iter().any(fits), "{name} is not in the header");
+    }
+    assert!(all.len() > 10, "the names were found");
 }
 
 #[test]

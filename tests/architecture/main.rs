@@ -5,6 +5,7 @@
 mod clauses;
 mod imports;
 mod later;
+mod manifests;
 mod pages;
 mod tidy;
 mod words;
