@@ -234,6 +234,17 @@ fn ex_art_11_spellings_that_fold_alike_are_refused_in_every_directory_of_a_path(
     assert_eq!(paths(&[create("src/a"), create("src/b"), create("srd/A")], &tracked(&[])).len(), 3);
 }
 
+/// Every directory of every path is compared, and costs no more than its own name.
+#[test]
+fn ex_art_11_long_paths_cost_what_they_are_long() {
+    let files: Vec<Json> =
+        (0..300).map(|number| create(&format!("{number:03}{}", "/a".repeat(2000)))).collect();
+    assert_eq!(paths(&files, &tracked(&[])).len(), 300);
+    let deep = format!("000{}/A/b", "/a".repeat(1000));
+    assert_refused(validate(&[files[0].clone(), create(&deep)], &tracked(&[])), "alias");
+    assert_refused(validate(&files[..1], &tracked(&[&deep])), "tracked-alias");
+}
+
 #[test]
 fn ex_art_12_nothing_is_file_and_directory_at_once() {
     for (a, b) in [("a", "a/b"), ("a/b/c", "a/b"), ("A", "a/b"), ("x/Ä/c", "x/ä")] {
