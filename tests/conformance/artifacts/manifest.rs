@@ -67,7 +67,7 @@ fn ex_art_03_the_answer_is_the_canonical_entries_in_their_order() {
 #[test]
 fn ex_art_04_every_path_is_judged_before_any_content_is() {
     let cut = json!({ "path": "a", "beforeHash": null, "afterHash": hash("1"), "text": "2" });
-    assert_refused(validate(&[cut.clone()], &tracked(&[])), "text");
+    assert_refused(validate(std::slice::from_ref(&cut), &tracked(&[])), "text");
     assert_refused(validate(&[cut.clone(), create("x/../y")], &tracked(&[])), "parent");
     assert_refused(validate(&[cut, create("B")], &tracked(&["b"])), "tracked-alias");
 }
