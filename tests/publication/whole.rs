@@ -13,8 +13,8 @@ use crate::support::task::{Points, TaskRoot};
 /// Whether this machine has a sandbox; where it has none, why not.
 fn sandbox() -> Result<(), String> {
     let scratch = tempfile::tempdir().expect("a temporary directory");
-    let sandbox = SystemSandbox { scratch: scratch.path().to_owned(), runtime: None, host: Host::system() };
-    match sandbox.check(&|| false) {
+    let sandbox = SystemSandbox { scratch: scratch.path().to_owned(), runtime: None };
+    match sandbox.check(&Host::system(), &|| false) {
         Ok(_) => Ok(()),
         Err(error) => {
             assert_eq!(error.code(), Code::ExecutionVerificationSandbox);
