@@ -33,7 +33,7 @@ mod _native {
     use crate::execution::{
         AbortToken, Boundary, Call, Done, ExecutionRegistry, HealthStore, Machine, PublicationPorts, Refresh,
         UnresolvedOperation, assert_execution_dependency, execution_constants, execution_function,
-        unresolved,
+        sandbox_readiness_json, unresolved,
     };
     #[pymodule_export]
     use crate::harness_state::{

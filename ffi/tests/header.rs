@@ -62,6 +62,7 @@ const PARTS: &[&str] = &[
     "execution/transport.rs",
     "execution/drive.rs",
     "execution/functions.rs",
+    "verification.rs",
     "testing.rs",
 ];
 

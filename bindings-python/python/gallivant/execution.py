@@ -28,6 +28,7 @@ from ._execution_functions import replay_key, run_id, sanitize, unsubmitted_init
 from ._execution_health import HealthStore, Refresh
 from ._execution_json import text_of, value_of, written
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
+from ._execution_sandbox import sandbox_readiness
 from ._execution_transport import AsyncTransport, Reply, Signal, Transport, TransportCall, TransportError
 from ._execution_transport import collection_validation_error, dispatch_not_sent_error
 from ._native import AbortToken, Call, Done, Machine, UnresolvedOperation, unresolved
@@ -86,6 +87,7 @@ __all__ = [
     "public_text_check",
     "replay_key",
     "run_id",
+    "sandbox_readiness",
     "sanitize",
     "unresolved",
     "unsubmitted_initial_dispatch",
