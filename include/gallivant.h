@@ -3661,6 +3661,31 @@ int32_t gallivant_execution_nanos(const char *amount,
                                   gallivant_error **error);
 
 /* --------------------------------------------------------------------------
+ * Verification: whether the sandbox works here.
+ */
+
+// Checks that results could be verified on this machine: probes its sandbox in throw-away directories, with the empty environment
+// and an empty commit. Runs no code of a repository and leaves nothing on disk. Gives the evidence, `{"driver", "probe"}`, as JSON
+// text, for your own records.
+//
+// `scratch` is an existing directory for the throw-away directories, and may be NULL for that of the system. `runtime` is an
+// installation that commands may read later, and `runtime_programs` the directory of its programs; both may be NULL. `token`
+// and `host` may be NULL. Takes as long as a dozen processes, and some ten seconds where the probe hangs.
+//
+// Errors: `GALLIVANT_EXECUTION_VERIFICATION_SANDBOX` for whatever is not a proof, whose remedy says what this system lacks;
+// `GALLIVANT_EXECUTION_INPUT` for one of the two of a runtime alone.
+int32_t gallivant_sandbox_readiness(const char *scratch,
+                                    size_t scratch_length,
+                                    const char *runtime,
+                                    size_t runtime_length,
+                                    const char *runtime_programs,
+                                    size_t runtime_programs_length,
+                                    const gallivant_execution_abort_token *token,
+                                    const gallivant_host *host,
+                                    gallivant_text **evidence_json,
+                                    gallivant_error **error);
+
+/* --------------------------------------------------------------------------
  * Testing: a host with a manual clock, fixed chance, and a disk that fails where a test says.
  *
  * For the tests of programs that use the library: to see what a reader shows when a record goes stale, and what a crash

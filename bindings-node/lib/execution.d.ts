@@ -507,6 +507,22 @@ export interface UnresolvedOperation extends Scope {
 /** Lists those of a root. Reads one file, takes no lock. */
 export function unresolved(root: Path, options?: CallOptions & { host?: Host | null | undefined }): Promise<UnresolvedOperation[]>
 
+/** What a check of the sandbox has shown. */
+export interface SandboxEvidence {
+  driver: string
+  probe: { status: 'passed', startedAt: number, endedAt: number, checks: Record<string, string>, failure: null }
+}
+/**
+ * Checks that results could be verified on this machine, and gives the evidence for your own records. Probes the sandbox in
+ * throw-away directories below `scratch` (that of the system), runs no code of a repository and leaves nothing behind. `runtime` is
+ * an installation that commands may read later, `runtimePrograms` the directory of its programs. Rejects with
+ * `EXECUTION_VERIFICATION_SANDBOX` for whatever is not a proof; the remedy says what this system lacks.
+ */
+export function sandboxReadiness(options?: CallOptions & {
+  host?: Host | null | undefined, scratch?: Path | null | undefined, runtime?: Path | null | undefined,
+  runtimePrograms?: Path | null | undefined,
+}): Promise<SandboxEvidence>
+
 /** Refuses with `EXECUTION_DEPENDENCY` a runtime of another contract version, or without the shared intake service. */
 export function assertExecutionDependency(runtime: { contractVersion?: number | undefined, intake?: unknown }): void
 /** A file of a result, as a manifest has it: `beforeHash` null creates, `afterHash` and `text` null delete. */

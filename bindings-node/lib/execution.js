@@ -219,6 +219,17 @@ async function unresolved(root, options) {
   return valueOf(await perform({ wait: args.beginWait(host, {}), signal, start }))
 }
 
+async function sandboxReadiness(options) {
+  const given = args.object('options', options, true)
+  args.only('options', given, ['host', 'runtime', 'runtimePrograms', 'scratch', 'signal'])
+  const [host, signal] = [args.host(given.host), args.signal(given.signal)]
+  const at = (name) => given[name] == null ? null : host.absolute(args.path(name, given[name]))
+  const [scratch, runtime, programs] = ['scratch', 'runtime', 'runtimePrograms'].map(at)
+  refuseAborted(signal)
+  const start = (wait) => native.sandboxReadinessAsync(host, scratch, runtime, programs, wait)
+  return JSON.parse(await perform({ wait: args.beginWait(host, {}), signal, start }))
+}
+
 const {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
@@ -230,6 +241,6 @@ module.exports = {
   PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, checkTransport, collectionValidationError, crc32c, dispatchNotSentError, executionLive,
   executionRegistry, executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd,
-  publicTextCheck, replayKey, runDispatchLane, runId, runLane, runProgressLane, unresolved, unsubmittedInitialDispatch,
-  validateManifest,
+  publicTextCheck, replayKey, runDispatchLane, runId, runLane, runProgressLane, sandboxReadiness, unresolved,
+  unsubmittedInitialDispatch, validateManifest,
 }

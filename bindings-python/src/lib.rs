@@ -33,7 +33,7 @@ mod _native {
     use crate::execution::{
         AbortToken, Boundary, Call, DispatchLane, Done, ExecutionRegistry, HealthStore, Lane, Machine,
         PublicationPorts, Refresh, UnresolvedOperation, assert_execution_dependency, execution_constants,
-        execution_function, unresolved,
+        execution_function, sandbox_readiness_json, unresolved,
     };
     #[pymodule_export]
     use crate::harness_state::{

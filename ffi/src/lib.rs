@@ -71,6 +71,7 @@ mod process;
 mod redaction;
 mod status;
 mod testing;
+mod verification;
 mod version;
 mod view;
 
@@ -85,5 +86,6 @@ pub use process::*;
 pub use redaction::*;
 pub use status::*;
 pub use testing::*;
+pub use verification::*;
 pub use version::*;
 pub use view::*;

@@ -63,6 +63,7 @@ const PARTS: &[&str] = &[
     "execution/transport.rs",
     "execution/drive.rs",
     "execution/functions.rs",
+    "verification.rs",
     "testing.rs",
 ];
 

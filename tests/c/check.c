@@ -329,6 +329,7 @@ int main(void)
     suite_idempotency_handles();
     suite_testing();
     suite_redaction();
+    suite_verification();
     suite_journal();
     suite_journal_looks();
     suite_log_reader();

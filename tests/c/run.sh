@@ -26,7 +26,7 @@ system_libraries=(-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc)
 suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c/writer.c tests/c/reader.c
     tests/c/fleet.c tests/c/watch.c tests/c/extension.c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c
-    tests/c/redaction.c tests/c/journal.c tests/c/journal_looks.c tests/c/log_reader.c tests/c/replay.c
+    tests/c/redaction.c tests/c/verification.c tests/c/journal.c tests/c/journal_looks.c tests/c/log_reader.c tests/c/replay.c
     tests/c/replay_waiting.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c
     tests/c/execution.c tests/c/execution_handles.c tests/c/execution_drive.c)
 

@@ -99,5 +99,6 @@ mod publication;
 mod publication_locks;
 mod publication_next;
 mod publication_recovery;
+mod publication_refusals;
 mod recorded_runs;
 mod verification;

@@ -255,7 +255,7 @@ fn race(seed: u64) -> bool {
     let mut task = TaskRoot::publishable(json!({}));
     task.options["limits"] = json!({"lockWaitMs": 200});
     let (mut field, task) = (Field::new(), &task);
-    if random.next_u64() % 4 != 0 {
+    if !random.next_u64().is_multiple_of(4) {
         // From where only the last step is left, the stop meets it more often.
         field.fate = Some((8, Fate::Fails));
         task.publishes(&mut field).expect_err("the push fails");
@@ -276,7 +276,7 @@ fn race(seed: u64) -> bool {
             (outcome.map(|answer| (answer, tick())), began)
         });
         pause(20_000);
-        let queued = random.next_u64() % 2 == 0;
+        let queued = random.next_u64().is_multiple_of(2);
         let mut accepted = None;
         for attempt in 0..200 {
             let answer = if queued { request_cancel(task, "stop-1") } else { cancel(task) };

@@ -210,7 +210,8 @@ fn changed(task: &TaskRoot, change: impl FnOnce(&mut Json)) {
 
 #[test]
 fn ex_art_42_publishing_later_needs_the_clean_revision_and_evidence_of_every_approved_command() {
-    let cases: [(&str, fn(&TaskRoot, &mut Field)); 15] = [
+    type Case = (&'static str, fn(&TaskRoot, &mut Field));
+    let cases: [Case; 15] = [
         ("published", |_, _| {}),
         ("revision-changed", |_, field| field.head = OTHER.to_owned()),
         ("dirty", |_, field| field.is_dirty = true),

@@ -10,18 +10,14 @@
 mod boundary;
 #[path = "../support/ledgers.rs"]
 mod ledgers;
-#[path = "../support/output.rs"]
-#[allow(dead_code, reason = "each test program uses a part of it")]
-mod output;
 #[path = "../support/provider.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod provider;
-#[path = "../support/run.rs"]
-#[allow(dead_code, reason = "each test program uses a part of it")]
-mod run;
 
 #[path = "../support/mod.rs"]
 mod support;
+
+use support::{output, run};
 
 mod artifacts;
 mod execution;

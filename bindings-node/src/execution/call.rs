@@ -6,7 +6,7 @@ use gallivant_core::execution::{
     AbortToken, Boundary, Call, Called, Machine, Nanos, Reply, Round, Step, TransportError,
 };
 use gallivant_core::json::Value;
-use gallivant_core::{Code, Error, Result};
+use gallivant_core::{Code, Error, Result, publication};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
@@ -175,7 +175,7 @@ impl Course {
         }
         let boundary = self.boundary.get()?;
         let called = object("input", &self.input)
-            .and_then(|input| boundary.call(&self.method, input, self.abort.clone()));
+            .and_then(|input| publication::call(&boundary, &self.method, input, self.abort.clone()));
         let (next, step) = match called {
             Ok(Called::Answer(answer)) => (Stage::Answered, Step::Done(Ok(answer))),
             Ok(Called::Machine(mut machine)) => {

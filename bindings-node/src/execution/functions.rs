@@ -11,6 +11,7 @@ use gallivant_core::execution::{
 };
 use gallivant_core::json::{Object, Value};
 use gallivant_core::publication::functions;
+use gallivant_core::verification::{SandboxCheck, SystemSandbox};
 use napi_derive::napi;
 
 use crate::answer::Answer;
@@ -91,6 +92,24 @@ pub fn execution_unresolved_async(host: &NativeHost, root: String, wait: &Native
     promise(wait, Patience::Unlimited, move || -> Result<String> {
         let found = unresolved(Path::new(&root), &host)?;
         Ok(Value::Array(found.iter().map(told).collect()).to_json())
+    })
+}
+
+/// Checks this machine's sandbox, and answers the evidence as JSON text.
+#[napi(catch_unwind)]
+pub fn sandbox_readiness_async(
+    host: &NativeHost,
+    scratch: Option<String>,
+    runtime: Option<String>,
+    runtime_programs: Option<String>,
+    wait: &NativeWait,
+) -> Promised<String> {
+    let host = host.host.clone();
+    promise(wait, Patience::OneTry, move || -> Result<String> {
+        let [scratch, runtime, programs] =
+            [&scratch, &runtime, &runtime_programs].map(|given| given.as_deref().map(Path::new));
+        let sandbox = SystemSandbox::of(scratch, runtime, programs)?;
+        Ok(sandbox.check(&host, &|| host.clock.is_cancelled())?.to_json())
     })
 }
 

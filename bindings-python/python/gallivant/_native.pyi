@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "DispatchLane", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "HealthStore", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "Lane", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Refresh", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "serve_hook", "unresolved", "version", "words"]
+__all__ = ["AbortToken", "Appended", "Boundary", "Call", "Cancel", "Capability", "Change", "Checked", "Claim", "ClaimNotices", "ClaimView", "CurrentOwnership", "DispatchLane", "Done", "Event", "ExecutionRegistry", "Explanation", "Extension", "Fingerprint", "FingerprintBuilder", "FinishedClaim", "Fleet", "FleetEntry", "FleetView", "Frame", "Gap", "HealthStore", "Heartbeat", "HookReport", "IdempotencyStore", "Journal", "Lane", "LeftOut", "LogReader", "Machine", "Observation", "Options", "Owner", "OwnershipGuard", "PendingBatch", "Placed", "Position", "ProcessIdentity", "Projected", "Projection", "Reader", "Record", "Recovered", "Redactor", "Refresh", "Replay", "Report", "Reservation", "Row", "SeatChange", "Session", "SessionEnvironment", "Snapshot", "State", "Stream", "Swept", "TestHost", "Tick", "Ticket", "TriedRow", "UnknownClaim", "UnresolvedOperation", "Watch", "Window", "Writer", "arm_hook_deadline", "assert_execution_dependency", "cancel_state", "check", "check_hook", "claim", "claim_wrapperless", "codes", "execution_constants", "execution_function", "mint_token", "observe_hook", "panic", "read_fleet", "read_run_result_json", "retention_candidates", "sandbox_readiness_json", "serve_hook", "unresolved", "version", "words"]
 
 @final
 class AbortToken:
@@ -2878,6 +2878,11 @@ def retention_candidates(root: str | PathLike[str], *, host: TestHost | None = N
     of their names. Nothing is removed.
 
     Raises `ExecutionIoError`. A run that cannot be judged is left out.
+    """
+
+def sandbox_readiness_json(scratch: str | PathLike[str] | None = None, runtime: str | PathLike[str] | None = None, runtime_programs: str | PathLike[str] | None = None) -> str:
+    """
+    Checks this machine's sandbox and gives the evidence as JSON text. What is public is `gallivant.execution.sandbox_readiness`.
     """
 
 def serve_hook(arguments: SupportsGetItem[int, str], environ: "collections.abc.Mapping[str, str]") -> None:

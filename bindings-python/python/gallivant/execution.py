@@ -33,6 +33,7 @@ from ._execution_health import HealthStore, Refresh
 from ._execution_json import text_of, value_of, written
 from ._execution_lanes import Settled, run_dispatch_lane, run_lane, run_progress_lane
 from ._execution_registry import ExecutionRegistry, execution_registry, made_boundary
+from ._execution_sandbox import sandbox_readiness
 from ._execution_transport import AsyncTransport, Reply, Signal, Transport, TransportCall, TransportError
 from ._execution_transport import collection_validation_error, dispatch_not_sent_error
 from ._native import AbortToken, Call, Done, Machine, UnresolvedOperation, unresolved
@@ -100,6 +101,7 @@ __all__ = [
     "run_id",
     "run_lane",
     "run_progress_lane",
+    "sandbox_readiness",
     "sanitize",
     "unresolved",
     "unsubmitted_initial_dispatch",

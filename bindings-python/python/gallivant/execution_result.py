@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 from . import _native
 from ._execution_driver import Ports
 from ._execution_json import value_of, written
-from ._execution_transport import Reply, Signal, TransportCall, python_name
+from ._execution_transport import Reply, Signal, TransportCall
 
 if TYPE_CHECKING:
     from ._execution_driver import Driver
     from .execution import Execution
 
     Path = Union[str, os.PathLike[str]]
+
+_PYTHON_NAMES = {"findPullRequest": "find_pull_request", "createPullRequest": "create_pull_request"}
 
 __all__ = ["AsyncPublisher", "Publisher", "reconcile_execution_result"]
 
@@ -132,7 +134,8 @@ class PublicationCalls(Ports):
         if step.port == "coordinator":
             return self._stopped
         if step.port == "publisher":
-            own: Optional[Callable[[TransportCall], Any]] = getattr(self._publisher, python_name(step.method), None)
+            name = _PYTHON_NAMES.get(step.method, step.method)
+            own: Optional[Callable[[TransportCall], Any]] = getattr(self._publisher, name, None)
             if own is not None:
                 return own
         return lambda call: self.answer(step.port, call)

@@ -21,7 +21,7 @@ mod publication;
 mod registry;
 
 pub(crate) use boundary::{AbortToken, Boundary, UnresolvedOperation, unresolved};
-pub(crate) use functions::{execution_constants, execution_function};
+pub(crate) use functions::{execution_constants, execution_function, sandbox_readiness_json};
 pub(crate) use health::{HealthStore, Refresh};
 pub(crate) use lanes::{DispatchLane, Lane};
 pub(crate) use machine::{Call, Done, Machine};

@@ -80,8 +80,37 @@ impl Default for SystemSandbox {
     }
 }
 
+impl SystemSandbox {
+    /// The sandbox with what may be given: a directory for what is thrown away, a runtime installation, and the directory of its
+    /// programs.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for one of the two of a runtime alone.
+    pub fn of(
+        scratch: Option<&Path>,
+        runtime: Option<&Path>,
+        programs: Option<&Path>,
+    ) -> Result<SystemSandbox> {
+        let runtime = match (runtime, programs) {
+            (None, None) => None,
+            (Some(directory), Some(programs)) => {
+                Some(Runtime { directory: directory.into(), programs: programs.into() })
+            }
+            _ => {
+                let message = "a runtime is an installation and the directory of its programs";
+                return Err(Error::new(Code::ExecutionInput, message));
+            }
+        };
+        let default = SystemSandbox::default();
+        Ok(SystemSandbox { scratch: scratch.map_or(default.scratch, Path::to_owned), runtime })
+    }
+}
+
 impl SandboxCheck for SystemSandbox {
-    fn check(&self, host: &Host, stop: Stop<'_>) -> Result<Value> {
+    /// By the machine's own clock, as it runs the machine's own processes: the host's may stand still, or say of a lock's waiter
+    /// that its patience is over. `stop` alone ends it early.
+    fn check(&self, _: &Host, stop: Stop<'_>) -> Result<Value> {
+        let host = &Host::system();
         let commands = super::running::SystemCommands::new(host);
         let readiness = Readiness {
             driver: Driver::of_this_system(),

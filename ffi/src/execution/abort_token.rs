@@ -66,7 +66,7 @@ pub unsafe extern "C" fn gallivant_execution_abort_token_free(token: *mut galliv
 ///
 /// # Safety
 /// `token` is null or a handle of this library.
-pub(super) unsafe fn token_or_none(token: *const gallivant_execution_abort_token) -> AbortToken {
+pub(crate) unsafe fn token_or_none(token: *const gallivant_execution_abort_token) -> AbortToken {
     // SAFETY: the same contract.
     unsafe { token.as_ref() }.map_or_else(AbortToken::new, |token| token.token.clone())
 }
