@@ -1,5 +1,8 @@
 /* Whether the sandbox of verification works here. */
 
+#include <stdio.h>
+#include <string.h>
+
 #include "check.h"
 
 static void ex_ver_37_readiness_gives_evidence_or_says_what_is_missing(void)
