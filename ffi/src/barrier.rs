@@ -176,6 +176,7 @@ mod tests {
     }
 
     /// What this test program prints on stderr when it runs one of its tests alone.
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program of its own")]
     fn stderr_of(test: &str) -> String {
         let program = std::env::current_exe().expect("a test has a path");
         let child = std::process::Command::new(program).args(["--exact", test, "--nocapture"]).output();

@@ -1,7 +1,10 @@
-//! Folded paths and every directory above them: which of them are one name to some file system (EX-ART-11 to EX-ART-15).
+//! Folded names, directory by directory: which paths, and which directories above them, are one name to some file system
+//! (EX-ART-11 to EX-ART-15).
+//!
+//! A tree of components, each found by its directory and its folding. A long path costs what it is long, and not that for
+//! each of its directories.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
 
 use super::detail::Detail;
 use super::fold::fold_into;
@@ -15,8 +18,9 @@ pub(super) enum Kind {
 
 /// A name that is asked for, and what was found of it among those that are tracked.
 #[derive(Debug)]
-pub(super) struct Name {
-    spelling: Box<[u8]>,
+pub(super) struct Name<'a> {
+    /// Its last component.
+    spelling: &'a [u8],
     pub(super) kind: Kind,
     /// The first entry that uses it.
     pub(super) entry: usize,
@@ -27,46 +31,71 @@ pub(super) struct Name {
     pub(super) has_alias: bool,
 }
 
-/// Names by their foldings.
+/// The number of the root, which has no name.
+const ROOT: u32 = u32::MAX;
+
+/// Names by their directory and their folding.
 #[derive(Debug, Default)]
-pub(super) struct Names {
-    names: HashMap<Box<[u8]>, Name>,
+pub(super) struct Names<'a> {
+    names: Vec<Name<'a>>,
+    /// The number of the directory, then the folded component.
+    numbers: HashMap<Box<[u8]>, u32>,
+    key: Vec<u8>,
 }
 
-impl Names {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Name> {
-        self.names.values()
+impl<'a> Names<'a> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Name<'a>> {
+        self.names.iter()
+    }
+
+    /// The number of a component, with its key left in `self.key`.
+    fn find(&mut self, directory: u32, component: &[u8]) -> Option<u32> {
+        self.key.clear();
+        self.key.extend_from_slice(&directory.to_le_bytes());
+        fold_into(component, &mut self.key);
+        self.numbers.get(&*self.key).copied()
     }
 
     /// Adds a path with all directories above it.
     ///
     /// # Errors
-    /// What it clashes with among those that were added before.
+    /// What it clashes with among those that were added before; the names are of no use then.
     pub(super) fn add(
         &mut self,
-        path: &[u8],
+        path: &'a [u8],
         entry: usize,
         last: Kind,
         walk: &mut Walk,
     ) -> Result<(), Detail> {
-        walk.visit(path, last, |spelling, folded, kind| match self.names.entry(folded.into()) {
-            Slot::Vacant(free) => {
-                let spelling = spelling.into();
-                let name =
-                    Name { spelling, kind, entry, is_directory: false, is_file: false, has_alias: false };
-                free.insert(name);
-                Ok(())
-            }
-            Slot::Occupied(taken) => {
-                let taken = taken.get();
-                match (&*taken.spelling == spelling, taken.kind == kind, kind) {
-                    (true, true, Kind::Directory) => Ok(()),
-                    (true, true, Kind::File) => Err(Detail::Duplicate),
-                    (_, false, _) => Err(Detail::FileAndDirectory),
-                    (false, true, _) => Err(Detail::Alias),
+        let (mut from, Step { node, .. }) = walk.resume(path);
+        let mut directory = node.unwrap_or(ROOT);
+        loop {
+            let (component, end, kind) = component(path, from, last);
+            let number = match self.find(directory, component) {
+                None => {
+                    let number = u32::try_from(self.names.len()).unwrap_or(ROOT);
+                    let (is_directory, is_file, has_alias) = (false, false, false);
+                    let name = Name { spelling: component, kind, entry, is_directory, is_file, has_alias };
+                    self.names.push(name);
+                    self.numbers.insert(self.key.as_slice().into(), number);
+                    number
                 }
+                Some(number) => {
+                    let name = &self.names[number as usize];
+                    match (name.spelling == component, name.kind == kind, kind) {
+                        (true, true, Kind::Directory) => number,
+                        (true, true, Kind::File) => return Err(Detail::Duplicate),
+                        (_, false, _) => return Err(Detail::FileAndDirectory),
+                        (false, true, _) => return Err(Detail::Alias),
+                    }
+                }
+            };
+            if end == path.len() {
+                return Ok(());
             }
-        })
+            walk.steps.push(Step { end, node: Some(number), differs: false });
+            (from, directory) = (end + 1, number);
+        }
     }
 
     /// Notes a tracked path, with all directories above it, where it meets a name. `exact` is told of the entry whose path it
@@ -79,9 +108,15 @@ impl Names {
         walk: &mut Walk,
         mut exact: impl FnMut(usize),
     ) {
-        let met = walk.visit(path, last, |spelling, folded, kind| {
-            if let Some(name) = self.names.get_mut(folded) {
-                if &*name.spelling != spelling {
+        let (mut from, Step { node, mut differs, .. }) = walk.resume(path);
+        let mut directory = node;
+        while let Some(number) = directory {
+            let (component, end, kind) = component(path, from, last);
+            directory = self.find(number, component);
+            if let Some(number) = directory {
+                let name = &mut self.names[number as usize];
+                differs |= name.spelling != component;
+                if differs {
                     name.has_alias |= aliases;
                 } else if kind == Kind::Directory {
                     name.is_directory = true;
@@ -92,50 +127,53 @@ impl Names {
                     }
                 }
             }
-            Ok(())
-        });
-        debug_assert!(met.is_ok(), "nothing here refuses");
+            if end == path.len() {
+                return;
+            }
+            // Below a name that is not asked for there is nothing to meet.
+            walk.steps.push(Step { end, node: directory, differs });
+            from = end + 1;
+        }
     }
 }
 
-/// Walks over paths, and over each directory once as long as paths that share it follow each other.
+/// The component that begins there, where it ends, and what it stands for.
+fn component(path: &[u8], from: usize, last: Kind) -> (&[u8], usize, Kind) {
+    match path[from..].iter().position(|byte| *byte == b'/') {
+        Some(length) => (&path[from..from + length], from + length, Kind::Directory),
+        None => (&path[from..], path.len(), last),
+    }
+}
+
+/// The directories of the path before, so that each is looked up once as long as paths that share it follow each other.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     path: Vec<u8>,
-    folded: Vec<u8>,
-    /// Where each directory of the last path ends, in itself and in its folding.
-    ends: Vec<(usize, usize)>,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// Where the directory ends in the path.
+    end: usize,
+    /// Its number; `None` where nothing asks for it.
+    node: Option<u32>,
+    /// Whether it, or a directory above it, is spelled differently.
+    differs: bool,
 }
 
 impl Walk {
-    fn visit(
-        &mut self,
-        path: &[u8],
-        last: Kind,
-        mut each: impl FnMut(&[u8], &[u8], Kind) -> Result<(), Detail>,
-    ) -> Result<(), Detail> {
+    /// Where the first component begins that this path does not share with the one before, and the directory that it is in.
+    fn resume(&mut self, path: &[u8]) -> (usize, Step) {
         let common = self.path.iter().zip(path).take_while(|(a, b)| a == b).count();
-        while self.ends.last().is_some_and(|(end, _)| *end >= common) {
-            self.ends.pop();
+        while self.steps.last().is_some_and(|step| step.end >= common) {
+            self.steps.pop();
         }
-        let (mut from, kept) = self.ends.last().map_or((0, 0), |(end, folded)| (end + 1, *folded));
-        self.folded.truncate(kept);
         self.path.clear();
         self.path.extend_from_slice(path);
-        loop {
-            let end = path[from..].iter().position(|byte| *byte == b'/').map(|length| from + length);
-            if !self.ends.is_empty() {
-                self.folded.push(b'/');
-            }
-            fold_into(&path[from..end.unwrap_or(path.len())], &mut self.folded);
-            match end {
-                Some(end) => {
-                    self.ends.push((end, self.folded.len()));
-                    each(&path[..end], &self.folded, Kind::Directory)?;
-                    from = end + 1;
-                }
-                None => return each(path, &self.folded, last),
-            }
+        match self.steps.last() {
+            Some(step) => (step.end + 1, *step),
+            None => (0, Step { end: 0, node: Some(ROOT), differs: false }),
         }
     }
 }

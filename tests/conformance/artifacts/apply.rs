@@ -196,7 +196,7 @@ fn ex_art_31_a_full_disk_changes_nothing_and_leaves_nothing() {
         let faults = format!(r#"[{{"do":"full","bytes":{room}}}]"#);
         let options = TestHostOptions { faults_json: Some(&faults), ..TestHostOptions::default() };
         let host = TestHost::new(options).expect("a list of faults");
-        let checkout = Checkout::open(&repository.root(), &host.host()).expect("a checkout");
+        let checkout = Checkout::open(&repository.root(), host.host()).expect("a checkout");
         match apply(&checkout, &manifest, Start::Fresh) {
             Ok(_) => assert_eq!(room, 5),
             Err(error) => {

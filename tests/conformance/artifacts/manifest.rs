@@ -67,7 +67,7 @@ fn ex_art_03_the_answer_is_the_canonical_entries_in_their_order() {
 #[test]
 fn ex_art_04_every_path_is_judged_before_any_content_is() {
     let cut = json!({ "path": "a", "beforeHash": null, "afterHash": hash("1"), "text": "2" });
-    assert_refused(validate(&[cut.clone()], &tracked(&[])), "text");
+    assert_refused(validate(std::slice::from_ref(&cut), &tracked(&[])), "text");
     assert_refused(validate(&[cut.clone(), create("x/../y")], &tracked(&[])), "parent");
     assert_refused(validate(&[cut, create("B")], &tracked(&["b"])), "tracked-alias");
 }
@@ -232,6 +232,17 @@ fn ex_art_11_spellings_that_fold_alike_are_refused_in_every_directory_of_a_path(
         assert_refused(validate(&[create("0"), create(b), create(a)], &tracked(&[])), "alias");
     }
     assert_eq!(paths(&[create("src/a"), create("src/b"), create("srd/A")], &tracked(&[])).len(), 3);
+}
+
+/// Every directory of every path is compared, and costs no more than its own name.
+#[test]
+fn ex_art_11_long_paths_cost_what_they_are_long() {
+    let files: Vec<Json> =
+        (0..300).map(|number| create(&format!("{number:03}{}", "/a".repeat(2000)))).collect();
+    assert_eq!(paths(&files, &tracked(&[])).len(), 300);
+    let deep = format!("000{}/A/b", "/a".repeat(1000));
+    assert_refused(validate(&[files[0].clone(), create(&deep)], &tracked(&[])), "alias");
+    assert_refused(validate(&files[..1], &tracked(&[&deep])), "tracked-alias");
 }
 
 #[test]

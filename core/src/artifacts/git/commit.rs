@@ -80,7 +80,9 @@ impl Git {
     pub fn stage_commit(&self, manifest: &Manifest, parent: &str, commit: &str) -> Result<()> {
         let mut lines = Vec::new();
         for Difference { path, after, object, .. } in self.differences(parent, commit)? {
-            debug_assert!(manifest.entries().iter().any(|entry| entry.path().as_bytes() == path));
+            if !manifest.entries().iter().any(|entry| entry.path().as_bytes() == path) {
+                return Err(malformed("diff-tree"));
+            }
             let (mode, object) = match (after, object) {
                 (Some(mode), Some(object)) => (mode.digits(), object),
                 _ => ("0", "0".repeat(parent.len())),
