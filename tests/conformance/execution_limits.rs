@@ -249,10 +249,7 @@ fn part_of_ex_sch_02_fixed_numbers_are_no_limits() {
         "a record and a line are alike"
     );
     assert_eq!(journal::MAX_LINE_BYTES, journal::MAX_RECORD_BYTES as u64);
-    assert_eq!(
-        numbers("Local output page"),
-        [journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES]
-    );
+    assert_eq!(numbers("Local output page"), [journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES]);
     let (records, bytes) = (journal::MAX_PAGE_RECORDS as u64, journal::MAX_PAGE_BYTES);
     assert_eq!(numbers("Local output of one pass"), [2 * records, 2 * bytes], "two pages (EX-JRN-35)");
     assert_eq!(numbers("Private diagnostics life"), [journal::DIAGNOSTICS_LIFE_MS]);
