@@ -3394,8 +3394,8 @@ typedef struct gallivant_execution_ports {
 // may be NULL.
 //
 // The options are a JSON object: `taskId`, `provider`, `account`, `capabilities`; `transport`, as `{"methods": [names]}`, or
-// `runner`, as `true` for a process host of yours or as an object with the options of the built-in one; and if wanted `budgetUsd`, `limits`, `secrets`, `health` (a record, or `"external"`) and
-// `intakeDeadlineAt`.
+// `runner`, as `true` for a process host of yours or as an object with the options of the built-in one; and if wanted
+// `budgetUsd`, `limits`, `secrets`, `health` (a record, or `"external"`), `intakeDeadlineAt` and `sandboxRequired`.
 //
 // Errors: `GALLIVANT_EXECUTION_INPUT` that names the member, with reasons `shape`, `limits` and `secret`;
 // `GALLIVANT_EXECUTION_CAPABILITY` for an adapter that lacks what the record promises; `GALLIVANT_EXECUTION_VERSION` for the

@@ -351,3 +351,37 @@ fn part_of_ex_sea_19_the_arguments_of_methods_are_their_inputs() {
     driver.call(51, "recoverResponse", r#"{"input":{}}"#);
     assert!(word(&driver.hear(), "error/message").contains("operationId"));
 }
+
+#[test]
+fn part_of_ex_sea_07_every_fault_point_of_the_table_is_one_of_the_core() {
+    let specification = include_str!("../../docs/spec/execution.md");
+    let table = specification.split("- **EX-SEA-07** ").nth(1).expect("the clause");
+    let table = table.split("- **EX-SEA-08** ").next().expect("its end");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let points: Vec<String> = rows
+        .flat_map(|cell| cell.split(',').map(|point| point.trim().trim_matches('`').to_owned()))
+        .collect();
+    assert!(points.len() > 30, "{points:?}");
+    let core = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src");
+    let mut folders = vec![core.join("execution"), core.join("journal"), core.join("testing")];
+    let mut source = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path())
+        {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else {
+                source += &std::fs::read_to_string(entry).expect("a source");
+            }
+        }
+    }
+    // Those of publication, and of output that a pass takes in, come with these.
+    let here = points.iter().filter(|point| !point.starts_with("publish.") && !point.starts_with("output."));
+    for point in here {
+        let literal = match point.split_once('<') {
+            Some((prefix, _)) => format!("\"{prefix}{{"),
+            None => format!("\"{point}\""),
+        };
+        assert!(source.contains(&literal), "{point}");
+    }
+}
