@@ -43,6 +43,7 @@ fn subject(host: &gallivant_core::Host) -> Subject {
         model: Value::Null,
         environment: Value::Null,
         preparation: record.preparation,
+        continuation: record.promised().continuation,
         cancel: record.cancel,
         nonce: format!("{:x}", host.random.next_u64()),
         limits: Limits { deadline_ms: 5_000, ..Limits::default() },
