@@ -10,10 +10,10 @@ import type {
   Snapshot, StateRecord, Tick, Ticket, Watch,
 } from 'gallivant'
 import {
-  EXECUTION_LIMITS, HealthStore, PROVIDER_STATES, RawJson, TransportError, dispatchNotSentError, executionRegistry, executionRunner,
+  EXECUTION_LIMITS, HealthStore, PROVIDER_STATES, RawJson, TransportError, checkTransport, dispatchNotSentError, executionRegistry, executionRunner,
   makeExecution, nanoUsd, runDispatchLane, runProgressLane, unresolved,
 } from 'gallivant/execution'
-import type { Capability, Dispatched, Execution, Machine, Outcome, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
+import type { Capability, Dispatched, Execution, Finding, Machine, Outcome, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
 import type { Creating, IdempotentHandler } from 'gallivant/http'
 import { DisplayWindow, HEARTBEAT_MS, Journal, LogReader, Projection, check, pipeReplay, readRunResult, readRunResultJsonSync, replay, retentionCandidatesSync, serverSentEvent, split } from 'gallivant/journal'
@@ -205,6 +205,7 @@ const transport: Transport = {
   }
   const [again] = await runDispatchLane(health, [{ scope: { provider: 'p', account: 'a' }, retry: () => execution.inspect() }], { timeoutMs: 1 })
   if (again?.status === 'fulfilled') told.push(again.value.live)
+  same<Awaited<ReturnType<typeof checkTransport>>, Finding[]>(true)
   told.push((await runProgressLane([execution], { concurrency: 2 })).length)
   const registry = executionRegistry()
   registry.register(capabilities, { transport })

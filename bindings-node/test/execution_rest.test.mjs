@@ -190,7 +190,7 @@ test('ex_tra_07_ex_tra_21_the_check_finds_nothing_in_the_example_and_names_what_
   }
   const found = await checkTransport(bad, options)
   assert.deepEqual(found.map(({ clause, method }) => `${clause} ${method}`), [
-    'EX-TRA-01 collect', 'EX-TRA-07 submit', 'EX-TRA-26 inspect', 'EX-TRA-20 cancel', 'EX-TRA-20 cancel', 'EX-TRA-21 cancel',
+    'EX-TRA-01 continue', 'EX-TRA-01 collect', 'EX-TRA-07 submit', 'EX-TRA-26 inspect', 'EX-TRA-20 cancel', 'EX-TRA-20 cancel', 'EX-TRA-21 cancel',
   ])
   await assert.rejects(checkTransport(good, { ...options, taskId: '' }), (error) => error.code === 'EXECUTION_INPUT')
   await assert.rejects(checkTransport(good, { ...options, look: undefined }), (error) => error.code === 'GALLIVANT_INPUT')

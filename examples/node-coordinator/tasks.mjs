@@ -2,7 +2,7 @@
  * The tasks of a coordinator: what is wanted, as a file each, and a boundary for each that says what has become of it.
  *
  *     ROOT/tasks/ID/task.json    what somebody has asked for, written once and never changed
- *     ROOT/tasks/ID/work/        the boundary's root: ledger, journal, result
+ *     ROOT/tasks/ID/work         the boundary's root: ledger, journal, result
  *
  * Nothing else is kept. What is done next follows from these files alone, so that a coordinator which was killed at any moment
  * goes on where they stand, and several may work on one root: the boundaries' locks let one of them act on a task at a time.

@@ -34,6 +34,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 fn subject(host: &gallivant_core::Host) -> Subject {
     let record = Value::parse(MEMORY_CAPABILITY).expect("it is JSON");
     let record = Capability::from_value(record).expect("it is a record");
+    let continuation = record.promised().continuation;
     Subject {
         task_id: "t-1".into(),
         provider: "memory".into(),
@@ -43,6 +44,7 @@ fn subject(host: &gallivant_core::Host) -> Subject {
         model: Value::Null,
         environment: Value::Null,
         preparation: record.preparation,
+        continuation,
         cancel: record.cancel,
         nonce: format!("{:x}", host.random.next_u64()),
         limits: Limits { deadline_ms: 5_000, ..Limits::default() },

@@ -1,7 +1,7 @@
 //! What adapter comes with a record, as data: the library calls neither a transport nor a function of a runner.
 
 use super::super::contract::{Method, Methods};
-use super::record::{Capability, Continuation, Location};
+use super::record::{Capability, Location};
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
 
@@ -108,14 +108,8 @@ impl RunnerParts {
 
 /// A control or continuation that the record does not have is never asked for, so that its method may be missing.
 fn promised(record: &Capability, methods: Methods) -> Result<()> {
-    let needed = |method: &Method| match method {
-        Method::Submit | Method::Inspect | Method::Collect => true,
-        Method::Prepare => record.preparation.is_some(),
-        Method::Continue => record.continuation == Continuation::Native,
-        Method::Cancel => record.cancel,
-        Method::Lookup | Method::RecoverResponse => false,
-    };
-    let lacking = Method::ALL.iter().filter(|method| needed(method) && !methods.has(**method));
+    let promised = record.promised();
+    let lacking = Method::ALL.iter().filter(|method| method.is_needed(promised) && !methods.has(**method));
     let missing: Vec<_> = lacking.map(|method| method.word()).collect();
     if missing.is_empty() {
         return Ok(());

@@ -1,5 +1,6 @@
 //! The capability record of one provider (EX-CAP-02): its fields, and their JSON form.
 
+use super::super::contract::Promised;
 use super::super::words::words;
 use super::members::{Members, list, written};
 use crate::error::Result;
@@ -162,6 +163,13 @@ pub struct Cost {
 }
 
 impl Capability {
+    /// What of it a transport needs a method for.
+    #[must_use]
+    pub fn promised(&self) -> Promised {
+        let continuation = self.continuation == Continuation::Native;
+        Promised { preparation: self.preparation.is_some(), continuation, cancel: self.cancel }
+    }
+
     /// The record that a JSON object tells. `preparation`, `newDispatch.reason` and `qualification` may be left out and
     /// are null then; everything else of the table has to be there.
     ///

@@ -25,6 +25,17 @@ words! {
     }
 }
 
+/// What a record promises that a transport needs a method for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promised {
+    /// Intake turns.
+    pub preparation: bool,
+    /// Further turns of a session.
+    pub continuation: bool,
+    /// Stops.
+    pub cancel: bool,
+}
+
 impl Method {
     /// The most bytes that a reply may have as UTF-8 JSON (EX-TRA-06); `result_bytes` is the limit `resultBytes` in force.
     #[must_use]
@@ -44,6 +55,18 @@ impl Method {
     #[must_use]
     pub const fn is_optional(self) -> bool {
         matches!(self, Method::Lookup | Method::RecoverResponse)
+    }
+
+    /// Whether a transport has to have it whose record promises these: what a record does not promise is never asked for.
+    #[must_use]
+    pub const fn is_needed(self, promised: Promised) -> bool {
+        match self {
+            Method::Submit | Method::Inspect | Method::Collect => true,
+            Method::Prepare => promised.preparation,
+            Method::Continue => promised.continuation,
+            Method::Cancel => promised.cancel,
+            Method::Lookup | Method::RecoverResponse => false,
+        }
     }
 
     /// Whether its reply may be null: nothing found, nothing there yet, nothing resolved.

@@ -22,6 +22,6 @@ pub mod request;
 
 pub use acknowledgement::{Acknowledgement, Identities};
 pub use error::{ErrorKind, TransportError, collection_validation_error, dispatch_not_sent_error};
-pub use method::{Method, Methods};
+pub use method::{Method, Methods, Promised};
 pub use preparation::{Phase, Prepared};
 pub use reply::Reply;

@@ -9,7 +9,7 @@ use crate::execution::capability::record::{Capability, Preparation};
 use crate::execution::contract::question::Job;
 use crate::execution::contract::request::{PrepareRequest, Scope, SubmitRequest};
 use crate::execution::contract::{
-    Acknowledgement, ErrorKind, Method, Methods, Phase, Prepared, Reply as Judged,
+    Acknowledgement, ErrorKind, Method, Methods, Phase, Prepared, Promised, Reply as Judged,
 };
 use crate::execution::keys;
 use crate::execution::limits::Limits;
@@ -92,6 +92,8 @@ pub struct Subject {
     pub environment: Value,
     /// What the record declares of preparation; without it `prepare` is not called.
     pub preparation: Option<Preparation>,
+    /// Whether the provider goes on in sessions; without it `continue` may be missing.
+    pub continuation: bool,
     /// Whether the provider supports a cancel; without it `cancel` is not called.
     pub cancel: bool,
     /// Makes the keys of this check those of no other one.
@@ -117,6 +119,7 @@ impl Subject {
         let any = |name: &str| object.get(name).cloned().unwrap_or(Value::Null);
         let record = object.get("capabilities").cloned().ok_or_else(|| missing("capabilities"))?;
         let record = Capability::from_value(record)?;
+        let continuation = record.promised().continuation;
         let input_head = match object.get("inputHead") {
             None | Some(Value::Null) => None,
             Some(_) => Some(text("inputHead")?),
@@ -130,10 +133,16 @@ impl Subject {
             model: any("model"),
             environment: any("environment"),
             preparation: record.preparation,
+            continuation,
             cancel: record.cancel,
             nonce: text("nonce")?,
             limits: Limits::with_overrides(object.get("limits").and_then(Value::as_object))?,
         })
+    }
+
+    fn promised(&self) -> Promised {
+        let Subject { continuation, cancel, .. } = *self;
+        Promised { preparation: self.preparation.is_some(), continuation, cancel }
     }
 
     fn scope(&self) -> Scope<'_> {
@@ -178,10 +187,12 @@ enum Stage {
 }
 
 impl<'a> CheckSteps<'a> {
-    /// Of a transport that has these methods. One that has to be there and is not is found at once.
+    /// Of a transport that has these methods. One that the record needs and that is not there is found at once.
     #[must_use]
     pub fn new(methods: Methods, subject: &'a Subject) -> Self {
-        let missing = Method::ALL.iter().filter(|method| !method.is_optional() && !methods.has(**method));
+        let missing = Method::ALL
+            .iter()
+            .filter(|method| method.is_needed(subject.promised()) && !methods.has(**method));
         let findings = missing
             .map(|method| Finding {
                 clause: "EX-TRA-01",
