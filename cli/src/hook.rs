@@ -22,6 +22,8 @@ pub(crate) fn asked(arguments: &[OsString]) -> Option<&[OsString]> {
 /// Serves the hook. Whatever happens, the status is 0 and nothing is printed.
 pub(crate) fn serve(arguments: &[OsString]) -> u8 {
     hold_through_signals();
+    // A bug is the log's to tell, and nobody's to see.
+    std::panic::set_hook(Box::new(|_| {}));
     serve_hook(arguments, &environment::session());
     0
 }

@@ -53,11 +53,25 @@ unsafe extern "C" fn entry(count: c_int, texts: *const *const c_char) -> c_int {
     c_int::from(status.unwrap_or(exit::UNAVAILABLE))
 }
 
+/// Puts `/dev/null` in the place of each of the three streams that is closed: the next file that is opened would take its
+/// number, and be written to.
+fn keep_streams() {
+    use std::os::fd::AsRawFd;
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    while let Ok(null) = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty()) {
+        if null.as_raw_fd() > libc::STDERR_FILENO {
+            break;
+        }
+        std::mem::forget(null);
+    }
+}
+
 fn command(arguments: Vec<OsString>) -> u8 {
     // Before anything that costs: a harness waits for its hook.
     if let Some(arguments) = hook::asked(&arguments) {
         return hook::serve(arguments);
     }
+    keep_streams();
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(said) => return exit::of_arguments(&said),

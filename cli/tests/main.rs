@@ -14,6 +14,7 @@ mod terminal;
 mod wrap;
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -26,6 +27,20 @@ fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gallivant"));
     command.env_clear().env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
     command
+}
+
+/// Signals as a shell at a terminal has them: whoever runs the tests in the background may have had some ignored, which
+/// children would inherit.
+fn with_usual_signals(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec only a call is made that is safe in a signal handler.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// What a call of the program came to.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use gallivant_core::harness_state::{Observation, State};
 use rustix::termios::Winsize;
 
-use crate::{program, session};
+use crate::{program, session, with_usual_signals};
 
 /// A program at a terminal of its own, and what it has shown there.
 struct Terminal {
@@ -30,6 +30,7 @@ impl Terminal {
         rustix::termios::tcsetwinsize(&keys, size).expect("a size");
         let screen = || File::options().read(true).write(true).open(&name).expect("a terminal");
         command.stdin(screen()).stdout(screen()).stderr(screen()).env("TERM", "xterm");
+        with_usual_signals(&mut command);
         // SAFETY: both calls are system calls that may be made between fork and exec.
         unsafe {
             command.pre_exec(|| {

@@ -8,12 +8,13 @@ use std::process::{Child, Command, Stdio};
 use gallivant_core::Host;
 use gallivant_core::harness_state::{LeaseProbe, Options, Reader, State};
 
-use crate::{Called, program, session};
+use crate::{Called, program, session, with_usual_signals};
 
 /// A program, wrapped as the agent `a`.
 fn wrap(root: &Path, command: &[&str]) -> Command {
     let mut wrap = program();
     wrap.args(["wrap", "--agent", "a", "--dir"]).arg(root).arg("--").args(command);
+    with_usual_signals(&mut wrap);
     wrap
 }
 
@@ -137,7 +138,7 @@ fn a_signal_to_the_wrapper_alone_is_the_programs() {
 fn signals_are_the_programs_as_they_were_the_wrappers() {
     let root = tempfile::tempdir().expect("a directory");
     let masks = |command: &mut Command| {
-        let output = command.output().expect("it runs");
+        let output = with_usual_signals(command).output().expect("it runs");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
     };
@@ -145,13 +146,28 @@ fn signals_are_the_programs_as_they_were_the_wrappers() {
     let mut plain = Command::new("grep");
     plain.args(&look[1..]);
     assert_eq!(masks(&mut wrap(root.path(), &look)), masks(&mut plain));
-    let ignoring = format!("trap '' HUP PIPE CHLD; exec \"$@\"");
+    let ignoring = "trap '' HUP PIPE CHLD; exec \"$@\"";
     let mut plain = Command::new("sh");
-    plain.args(["-c", &ignoring, "sh"]).args(look);
+    plain.args(["-c", ignoring, "sh"]).args(look);
     let mut wrapped = Command::new("sh");
     let inner = wrap(root.path(), &look);
-    wrapped.args(["-c", &ignoring, "sh"]).arg(inner.get_program()).args(inner.get_args());
+    wrapped.args(["-c", ignoring, "sh"]).arg(inner.get_program()).args(inner.get_args());
     assert_eq!(masks(&mut wrapped), masks(&mut plain));
+}
+
+#[test]
+fn streams_that_are_closed_are_never_the_sessions_own_files() {
+    let root = tempfile::tempdir().expect("a directory");
+    let out = root.path().join("out");
+    let script = "for fd in 0 1 2; do readlink /proc/$$/fd/$fd; done > \"$0\"";
+    let mut wrapped = Command::new("sh");
+    wrapped.args(["-c", "exec \"$@\" <&- >&- 2>&-", "sh"]);
+    let inner = wrap(root.path(), &["sh", "-c", script]);
+    wrapped.arg(inner.get_program()).args(inner.get_args()).arg(&out);
+    assert!(wrapped.status().expect("it runs").success());
+    let streams = std::fs::read_to_string(out).expect("written");
+    assert_eq!(streams.lines().filter(|stream| *stream == "/dev/null").count(), 2, "{streams}");
+    assert!(!streams.contains("harness-state"), "{streams}");
 }
 
 #[test]
