@@ -44,7 +44,7 @@ built=$target/$triple/release
 step 'python: wheel and sdist'
 maturin build --release --locked --quiet --zig --target "$triple" --compatibility "manylinux_${floor/./_}" \
     --manifest-path bindings-python/Cargo.toml --out "$out"
-maturin sdist --quiet --manifest-path bindings-python/Cargo.toml --out "$out"
+maturin sdist --manifest-path bindings-python/Cargo.toml --out "$out"
 
 step 'node: the package and its native module'
 stage=$(mktemp -d)

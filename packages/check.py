@@ -64,6 +64,15 @@ def tracked(*paths):
     return run("git", "-C", ROOT, "ls-files", "--", *paths).split()
 
 
+def own_files(crate):
+    """The files of a crate as an archive has them: the folder of error pages is a link, behind which the pages are."""
+    pages = f"{crate}/src/error/pages"
+    found = set(tracked(crate))
+    if pages in found:
+        found = found - {pages} | {f"{pages}/{os.path.basename(page)}" for page in tracked("docs/errors")}
+    return sorted(found)
+
+
 def native(path):
     """That a native file runs where glibc is as old as the floor, and that it names none of the builder's folders."""
     versions = re.findall(r"Name: GLIBC_([0-9.]+)\b", run("readelf", "--version-info", "--wide", path))
@@ -108,11 +117,10 @@ def sdist(dist, work):
     path = one(dist, f"gallivant-{VERSION}.tar.gz")
     with tarfile.open(path) as archive:
         names = [name.partition("/")[2] for name in archive.getnames()]
-    wanted = [
-        "PKG-INFO", "pyproject.toml", "Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "bindings-python/Cargo.toml",
-        "bindings-python/src/lib.rs", "bindings-python/python/gallivant/__init__.py", "core/Cargo.toml", "core/src/lib.rs",
-        "core/src/error/pages/GALLIVANT_INPUT.md",
-    ]
+    # The Python half lies where the build looks for it; the sources of both crates lie as they do here.
+    wanted = ["PKG-INFO", "pyproject.toml", "Cargo.toml", "Cargo.lock", "LICENSE", "README.md"]
+    wanted += [name[len("bindings-python/"):] for name in tracked("bindings-python/python")]
+    wanted += [*own_files("core"), *tracked("bindings-python/src", "bindings-python/Cargo.toml")]
     if missing := [name for name in wanted if name not in names]:
         fail(f"the sdist lacks {missing}")
     if alien := [name for name in names if name.endswith((".so", ".pyc", ".whl")) or "/target/" in name]:
@@ -120,7 +128,7 @@ def sdist(dist, work):
     # Not the release's own profile: that it builds is what is asked, and optimised it is above.
     environment = {
         **os.environ, "CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
-        "CARGO_TARGET_DIR": os.path.join(dist, "../sdist"),
+        "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0", "CARGO_TARGET_DIR": os.path.join(dist, "../sdist"),
     }
     environment.pop("PYTHONPATH", None)
     built = os.path.join(work, "from-sdist")
@@ -172,13 +180,10 @@ def crates(dist, work):
             names = [name.partition("/")[2] for name in archive.getnames()]
             archive.extractall(os.path.join(work, "crates"))
         made = {"Cargo.toml.orig", "Cargo.lock", ".cargo_vcs_info.json"}
-        own = {name[len(folder) + 1:] for name in tracked(folder)}
-        # A link to a folder stands for the files behind it.
-        if "src/error/pages" in own:
-            own = own - {"src/error/pages"} | {f"src/error/pages/{os.path.basename(page)}" for page in tracked("docs/errors")}
+        own = {name[len(folder) + 1:] for name in own_files(folder)}
         compare(crate, set(names) - made, own)
         counts.append(len(names))
-    users.rust(run, os.path.join(work, "crates"), os.path.join(dist, "../user"), VERSION, read("Cargo.toml"))
+    users.rust(run, os.path.join(work, "crates"), os.path.dirname(dist), VERSION, read("Cargo.toml"))
     said(f"crates: {counts[0]} and {counts[1]} files; built from their archives, and used by a program")
 
 
