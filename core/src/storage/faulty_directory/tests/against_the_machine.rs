@@ -185,3 +185,21 @@ fn a_pause_is_no_operation() {
     agent.names().expect("listed");
     assert_eq!(files.last_number(), 2);
 }
+
+#[test]
+fn pieces_are_written_one_after_the_other_however_many_there_are() {
+    let temporary = Temporary::new();
+    let real = OsFileSystem.open_or_create(&temporary.0).expect("made");
+    let files = machine();
+    let simulated = open(&files);
+    let texts: Vec<String> = (0..3_000).map(|number| format!("{}{number}", "x".repeat(number % 7))).collect();
+    let all: Vec<&[u8]> = texts.iter().flat_map(|text| [text.as_bytes(), b""]).collect();
+    let cases = [("none", &all[..0]), ("empty", &all[1..2]), ("one", &all[..1]), ("many", &all[..])];
+    for directory in [&real, &simulated] {
+        for (name, pieces) in cases {
+            let mut file = directory.create(name).expect("created");
+            file.write_pieces(pieces).and_then(|()| file.sync()).expect("written");
+            assert!(read(&**directory, name).expect("read") == pieces.concat(), "{name}");
+        }
+    }
+}
