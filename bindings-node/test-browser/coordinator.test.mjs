@@ -25,7 +25,7 @@ async function shown(t, agents) {
   t.after(() => rmSync(place, { recursive: true, force: true }))
   const browser = await browserFor(t)
   const page = await browser.page(coordinator.url, 'window.hacked = undefined')
-  await until(() => page("document.getElementById('state').textContent !== 'connecting'"), 'the page answers', 60_000)
+  await until(() => page("(document.getElementById('state')?.textContent ?? 'connecting') !== 'connecting'"), 'the page answers', 60_000)
   /** Fills the form and sends it. */
   const wish = async (prompt) => {
     await page(`(() => { const form = document.getElementById('create'); form.elements.prompt.value = ${JSON.stringify(prompt)}; form.requestSubmit() })()`)

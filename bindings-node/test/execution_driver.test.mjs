@@ -116,14 +116,19 @@ test('ex_tra_04_a_signal_that_has_fired_before_runs_nothing', async (t) => {
 
 test('ex_tra_04_a_signal_reaches_the_method_and_comes_back_as_its_reason', async (t) => {
   const heard = []
-  const hangs = (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => {
-    heard.push(signal.reason)
-    reject(signal.reason)
-  }))
+  let abort
+  const hangs = (_, { signal }) => new Promise((_, reject) => {
+    signal.addEventListener('abort', () => {
+      heard.push(signal.reason)
+      reject(signal.reason)
+    })
+    // Once it is asked, however long that took.
+    setTimeout(abort, 10)
+  })
   const why = new Error('enough')
   const soon = () => {
     const controller = new AbortController()
-    setTimeout(() => controller.abort(why), 40)
+    abort = () => controller.abort(why)
     return { signal: controller.signal }
   }
   const prepare = over(t, { prepare: hangs })
