@@ -198,7 +198,7 @@ async function sandboxReadiness(options) {
 const {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  publicTextCheck, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
+  publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 } = pure
 
 module.exports = {
@@ -206,5 +206,5 @@ module.exports = {
   PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, collectionValidationError, crc32c, dispatchNotSentError, executionLive, executionRegistry,
   executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd, publicTextCheck,
-  replayKey, runDispatchLane, runId, runLane, runProgressLane, sandboxReadiness, unresolved, unsubmittedInitialDispatch, validateManifest,
+  publicationNext, replayKey, runDispatchLane, runId, runLane, runProgressLane, sandboxReadiness, unresolved, unsubmittedInitialDispatch, validateManifest,
 }
