@@ -150,7 +150,7 @@ class Functions(unittest.TestCase):
         tree = {"input": [], "head": [], "index": []}
         digest = "1b16b1df538ba12dc3f97edbb85caa7050d46c148134290feba80f8236c83db9"
         file = {"path": "./a", "beforeHash": None, "afterHash": digest, "text": "n"}
-        self.assertEqual(execution.validate_manifest([file], tree), [{**file, "path": "a"}])
+        self.assertEqual(execution.validate_manifest([file], tree), {"files": [{**file, "path": "a"}]})
         with self.assertRaises(gallivant.ExecutionResultError):
             execution.validate_manifest([file, file], tree)
         with self.assertRaises(gallivant.ExecutionIoError):

@@ -106,12 +106,12 @@ def sanitize(value: object, secrets: Iterable[str] = ()) -> Any:
     return _call("sanitize", {"value": value, "secrets": list(secrets)})
 
 
-def validate_manifest(files: object, tree: object) -> list[dict[str, Any]]:
-    """The canonical entries of a result's files, checked against `{input, head, index}`, each a list of `{path, mode}`, or None
+def validate_manifest(files: object, tree: object) -> dict[str, list[dict[str, Any]]]:
+    """The canonical entries of a result's files, as `files`, checked against `{input, head, index}`, each a list of `{path, mode}`, or None
     where it could not be read. Raises ExecutionResultError, reason `result-validation`, for a list that is refused as a whole, and
     ExecutionIoError, reason `tree`, where nothing can be concluded (EX-ART-03)."""
-    entries: list[dict[str, Any]] = _call("validateManifest", {"files": files, "tree": tree})["files"]
-    return entries
+    checked: dict[str, list[dict[str, Any]]] = _call("validateManifest", {"files": files, "tree": tree})
+    return checked
 
 
 def public_text_check(text: str) -> None:
