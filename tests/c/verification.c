@@ -1,10 +1,14 @@
 /* Whether the sandbox of verification works here. */
 
+#include <stdio.h>
+#include <string.h>
+
 #include "check.h"
 
 static void ex_ver_37_readiness_gives_evidence_or_says_what_is_missing(void)
 {
     gallivant_text *evidence = NULL;
+    gallivant_error *error = NULL;
     int status = gallivant_sandbox_readiness(NULL, 0, NULL, 0, NULL, 0, NULL, NULL, &evidence, &error);
     if (status == GALLIVANT_OK) {
         CHECK(strncmp(gallivant_text_view(evidence).data, "{\"driver\":\"", 11) == 0);
@@ -15,7 +19,6 @@ static void ex_ver_37_readiness_gives_evidence_or_says_what_is_missing(void)
         CHECK(status == GALLIVANT_EXECUTION_VERIFICATION_SANDBOX && evidence == NULL);
         CHECK(gallivant_error_remedy(error)[0] != 0);
         gallivant_error_free(error);
-        error = NULL;
     }
 }
 

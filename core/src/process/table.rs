@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test starts a process itself")]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a program of its own")]
     fn the_own_process_is_alive_and_a_zombie_is_dead() {
         let table = SystemProcessTable;
         let own = table.identify(table.own_pid()).expect("this process runs");

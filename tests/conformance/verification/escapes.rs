@@ -279,3 +279,55 @@ fn a_repository_that_is_made_in_a_submodules_place_runs_nothing_on_the_host() {
     // The submodule stands at another commit now, which is a change.
     assert_eq!(blocked(&verdict).reason, "dirty");
 }
+
+/// Where the part of this test that is to be killed finds its ground.
+const PART: &str = "GALLIVANT_TEST_OF_A_KILLED_COORDINATOR";
+
+#[test]
+fn ex_ver_32_a_killed_coordinator_takes_its_commands_with_it() {
+    const NAME: &str = "verification::escapes::ex_ver_32_a_killed_coordinator_takes_its_commands_with_it";
+    if let Some(above) = std::env::var_os(PART) {
+        let ground = Ground::in_directory(Path::new(&above));
+        println!("scratch {}", ground.scratch.display());
+        let text = "setsid sleep 8765432 >/dev/null 2>&1 & sleep 8765432";
+        let ended = in_sandbox(&ground, text, 60_000);
+        panic!("it was to be killed, and not {ended:?}");
+    }
+    if !sandbox_works() {
+        println!("no sandbox works on this machine");
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let mut part = std::process::Command::new(std::env::current_exe().expect("this program"))
+        .args([NAME, "--exact", "--nocapture"])
+        .env(PART, place.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let running = || {
+        let processes = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+        let lines = processes.map(|entry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default());
+        lines.filter(|line| line == b"sleep\x008765432\0").count()
+    };
+    let clock = gallivant_core::Host::system().clock;
+    let wait_for = |count: usize| {
+        let until = clock.awake() + Duration::from_secs(30);
+        while running() != count {
+            assert!(clock.awake() < until, "{} are running and not {count}", running());
+            clock.sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for(2);
+    part.kill().expect("killed");
+    part.wait().expect("waited for");
+    wait_for(0);
+    // What is left is a profile that nobody holds; the next one in the same place removes it.
+    let ground =
+        std::fs::read_dir(place.path()).expect("a directory").next().expect("a ground").expect("an entry");
+    let scratch = ground.path().join("scratch");
+    assert_eq!(names(&scratch).len(), 1);
+    let next = Profile::create(&scratch, &gallivant_core::Host::system()).expect("a profile");
+    assert_eq!(names(&scratch).len(), 1);
+    next.remove().expect("removed");
+}

@@ -29,7 +29,7 @@ impl Drop for Temporary {
 }
 
 /// The same objects in both: a directory with something in it, links, a pipe.
-#[expect(clippy::disallowed_methods, reason = "a test starts a process itself")]
+#[expect(clippy::disallowed_methods, reason = "a test starts a program of its own")]
 fn plant(real: &Path, files: &FaultyFileSystem) {
     OsFileSystem.open_or_create(&real.join("directory")).expect("made").create("inside").expect("created");
     for (name, target) in [("link", "a"), ("dangling", "nowhere"), ("loop", "loop")] {
