@@ -536,6 +536,21 @@ export interface TrackedTree { input: TrackedPath[] | null, head: TrackedPath[] 
  * whole, and `EXECUTION_IO`, reason `tree`, where nothing can be concluded (EX-ART-03).
  */
 export function validateManifest(files: readonly ManifestEntry[] | RawJson, tree: TrackedTree | RawJson): { files: ManifestEntry[] }
+/** What is found when a publication begins, or goes on (EX-SEA-16). */
+export interface PublicationFacts {
+  ownerMatches: boolean
+  fingerprintMatches: boolean
+  head: string | null
+  inputHead: string | null
+  appliedMatches: boolean
+  clean: boolean
+  evidenceComplete: boolean
+  provenance: boolean
+}
+/** What a publication does next, by its checkpoint, null where there is none, and by what is found (EX-ART-39). */
+export function publicationNext(
+  checkpoint: { status: string, appliedHead?: string | null } | RawJson | null, facts: PublicationFacts | RawJson,
+): { action: 'apply' | 'verify' | 'publish' | 'return' | 'block' | 'refuse', reason?: string }
 /** Throws `EXECUTION_RESULT`, reason `result-validation`, for a raw text that may not be made public as it is (EX-ART-44). */
 export function publicTextCheck(text: string): void
 /** Whether a run is live, by its ledger metadata or by a raw job record. */

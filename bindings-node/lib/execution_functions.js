@@ -55,6 +55,7 @@ const replayKey = ({ provider, providerJobId, turnId, eventId }) => call('replay
 const backoff = ({ failures, jitter, retryAfterMs, limits }) => call('backoff', { failures, jitter, retryAfterMs, limits })
 const crc32c = (text) => call('crc32c', { text })
 const validateManifest = (files, tree) => call('validateManifest', { files, tree })
+const publicationNext = (checkpoint, facts) => call('publicationNext', { checkpoint, facts })
 const publicTextCheck = (text) => { call('publicTextCheck', { text }) }
 const executionLive = (value) => call('executionLive', { value })
 const unsubmittedInitialDispatch = (entry, ledger) => call('unsubmittedInitialDispatch', { entry, ledger })
@@ -63,5 +64,5 @@ const healthAuthorize = (record, now) => call('healthAuthorize', { record, now }
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  publicTextCheck, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
+  publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 }

@@ -59,6 +59,7 @@ const FUNCTIONS = {
   crc32c: ({ text }) => execution.crc32c(text),
   sanitize: ({ value, secrets }) => sanitize(JSON.parse(value.text), JSON.parse(secrets.text)),
   validateManifest: ({ files, tree }) => execution.validateManifest(files, tree),
+  publicationNext: ({ checkpoint, facts }) => execution.publicationNext(checkpoint, facts),
   executionLive: ({ value }) => execution.executionLive(value),
   unsubmittedInitialDispatch: ({ entry, ledger }) => execution.unsubmittedInitialDispatch(entry, ledger),
   healthAuthorize: ({ record, now }) => execution.healthAuthorize(record, now),
