@@ -42,8 +42,9 @@ cargo zigbuild --locked --release --target "$triple.$floor" -p libgallivant -p g
 built=$target/$triple/release
 
 step 'python: wheel and sdist'
+# A folder of its own: maturin's linker has another name, by which each of the two would build anew what the other has built.
 maturin build --release --locked --quiet --zig --target "$triple" --compatibility "manylinux_${floor/./_}" \
-    --manifest-path bindings-python/Cargo.toml --out "$out"
+    --manifest-path bindings-python/Cargo.toml --target-dir "$target/wheel" --out "$out"
 maturin sdist --manifest-path bindings-python/Cargo.toml --out "$out"
 
 step 'node: the package and its native module'
