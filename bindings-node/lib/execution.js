@@ -241,6 +241,6 @@ module.exports = {
   PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, checkTransport, collectionValidationError, crc32c, dispatchNotSentError, executionLive,
   executionRegistry, executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd,
-  publicTextCheck, replayKey, runDispatchLane, runId, runLane, runProgressLane, sandboxReadiness, unresolved,
+  publicTextCheck, publicationNext, replayKey, runDispatchLane, runId, runLane, runProgressLane, sandboxReadiness, unresolved,
   unsubmittedInitialDispatch, validateManifest,
 }

@@ -207,7 +207,6 @@ fn ex_art_45_no_message_holds_rejected_text() {
         json!({"pr": {"title": format!("{MARK}\u{0}"), "body": ""}}),
         json!({"pr": MARK}),
         json!({"files": MARK}),
-        json!({"files": null, "pushedHead": MARK}),
     ] {
         let task = TaskRoot::publishable(change.clone());
         let answer = task.publishes(&mut Field::new());
