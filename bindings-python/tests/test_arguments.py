@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import hashlib
 import inspect
 import json
 import os
@@ -127,7 +128,18 @@ class Refused(SeatCase):
         machine = boundary.call("startup", "{}", _native.AbortToken())
         self.addCleanup(boundary.close)
         health = _native.HealthStore(os.path.join(os.path.dirname(self.seat), "health"))
-        handed_out = (machine, health.begin("good", "good"))
+        source = "[]"
+        plan = {
+            "repo": "r",
+            "branch": "b",
+            "base": "main",
+            "author": {"name": "n", "email": "e"},
+            "verification": {"commands": [], "source": source, "approvedHash": hashlib.sha256(source.encode()).hexdigest()},
+            "checkout": self.seat,
+            "scratch": self.seat,
+        }
+        ports = _native.PublicationPorts(boundary, json.dumps(plan), _native.AbortToken())
+        handed_out = (machine, health.begin("good", "good"), ports)
         return {type(one).__name__: one for one in (boundary, *handed_out, health, _native.ExecutionRegistry())}
 
     def good(self, name):
@@ -190,10 +202,11 @@ class Refused(SeatCase):
                 yield parameter.arg, self.session.to_env()
             elif "SupportsGetItem" in kind:
                 yield parameter.arg, []
-            elif kind in ("LeftOut", "State", "Position", "AbortToken"):
+            elif kind in ("LeftOut", "State", "Position", "AbortToken", "Boundary"):
                 values = {"LeftOut": gallivant.LeftOut(), "State": self.objects["State"]}
                 values["Position"] = _native.Position(offset=0, sequence=0)
                 values["AbortToken"] = _native.AbortToken()
+                values["Boundary"] = self.objects.get("Boundary")
                 yield parameter.arg, values[kind]
             elif "SupportsIndex" in kind:
                 yield parameter.arg, 1

@@ -128,7 +128,7 @@ impl Manifest {
 ///
 /// # Errors
 /// `EXECUTION_RESULT`, reason `result-validation`: the whole list is refused. The message has the number of the entry, from
-/// 0, and the word of a [`Detail`](super::Detail), and never a path or text. `EXECUTION_IO`, reason `tree`, where what is
+/// 0, and the word of a [`Detail`], and never a path or text. `EXECUTION_IO`, reason `tree`, where what is
 /// tracked is not known whole; nothing is concluded then.
 pub fn validate_manifest(files: &Value, tree: &Tree) -> Result<Manifest> {
     let lists = tree.lists()?;
