@@ -23,8 +23,8 @@ NOT_CALLED = {"arm_hook_deadline", "serve_hook", "panic"}
 NOT_CONVERTED = {"environ", "session", "function", "args", "kwargs", "payload", "options", "host", "exception_type", "traceback"}
 # A number of seconds, of which every float that is a number is one.
 NOT_CONVERTED |= {"timeout"}
-# Chance is any float, what is asked at a point any function, and a registry an object of its class.
-NOT_CONVERTED |= {"jitter", "points", "registry", "scopes"}
+# Chance is any float, what is asked at a point any function, and a registry or a store an object of its class.
+NOT_CONVERTED |= {"jitter", "points", "registry", "scopes", "store"}
 # Numbers of an event keep whatever digits they have, and a page holds no text but within its events.
 NOT_CONVERTED |= {"provider_sequence", "timestamp", "page"}
 # What is no probe at all is told so in the probe's own words, and what is no answer of one is a `TypeError`.
@@ -139,7 +139,8 @@ class Refused(SeatCase):
             "scratch": self.seat,
         }
         ports = _native.PublicationPorts(boundary, json.dumps(plan), _native.AbortToken())
-        handed_out = (machine, health.begin("good", "good"), ports)
+        lanes = (_native.Lane(1, 1), _native.DispatchLane(health, [], 1))
+        handed_out = (machine, health.begin("good", "good"), ports, *lanes)
         return {type(one).__name__: one for one in (boundary, *handed_out, health, _native.ExecutionRegistry())}
 
     def good(self, name):
@@ -166,6 +167,8 @@ class Refused(SeatCase):
             "text": "[]",
             "owner": _native.Owner(task_id="t", run_id="r", provider="p"),
             "redactor": gallivant.redaction.Redactor(),
+            "store": self.objects.get("HealthStore"),
+            "scopes": [],
         }.get(name, "good")
 
     def call(self, owner, name, changed, value):

@@ -138,7 +138,7 @@ fn shell(root: &std::path::Path) -> Terminal {
 fn a_wrapped_program_is_a_job_like_any_other() {
     let root = tempfile::tempdir().expect("a directory");
     let mut terminal = shell(root.path());
-    terminal.press("stty -echo; \"$G\" wrap --agent a -- sh -c 'trap \"echo cau\'\'ght\" INT; echo up; while :; do sleep 0.02; done'\r");
+    terminal.press("stty -echo; \"$G\" wrap --agent a -- sh -c 'trap \"echo cau\'\'ght\" INT; trap \"echo go\'\'ing\" CONT; echo up; while :; do sleep 0.02; done'\r");
     terminal.until("up\r\n");
     // Once, and not a second time by way of the wrapper.
     terminal.press("\u{3}");
@@ -150,7 +150,8 @@ fn a_wrapped_program_is_a_job_like_any_other() {
     terminal.press("jobs -l; echo lis''ted\r");
     terminal.until("listed");
     terminal.press("fg\r");
-    terminal.until("wrap --agent a");
+    // The shell names the job before it gives the terminal to it.
+    terminal.until("going");
     terminal.press("\u{3}");
     terminal.until("caught");
     terminal.press("\u{1c}");

@@ -10,8 +10,7 @@ use super::scenarios::{SCENARIOS, Scenario};
 use super::world::{Seen, World};
 use super::{crashed, every, undisturbed};
 
-/// The methods that give a machine, and a scenario of each. `interrupt` is one of process runs: its crashes are in
-/// `tests/conformance/execution_local_runs.rs`.
+/// The methods that give a machine, and a scenario of each.
 const BY_NAME: [(&str, &str); 13] = [
     ("submit", "a submit after a settled run"),
     ("continue", "a continue"),
@@ -27,6 +26,10 @@ const BY_NAME: [(&str, &str); 13] = [
     ("adopt", "an adoption"),
     ("settleAbsent", "an absence"),
 ];
+
+/// The calls of process runs: their crashes are in `tests/conformance/execution_local_runs.rs` and, with processes that are
+/// killed, in `tests/local_runs/`.
+const OF_PROCESS_RUNS: [&str; 4] = ["interrupt", "kill", "settle", "start"];
 
 /// The names in the boundary's own table of machines.
 fn names() -> BTreeSet<&'static str> {
@@ -53,7 +56,7 @@ fn word(world: &mut World, scenario: &Scenario) -> String {
 
 #[test]
 fn ex_bnd_34_every_call_by_its_name_is_made_again_after_a_crash_at_any_point() {
-    let tested: BTreeSet<&str> = BY_NAME.iter().map(|(method, _)| *method).chain(["interrupt"]).collect();
+    let tested: BTreeSet<&str> = BY_NAME.iter().map(|(method, _)| *method).chain(OF_PROCESS_RUNS).collect();
     assert_eq!(tested, names());
     let mut crashes = 0;
     for (method, name) in BY_NAME {
