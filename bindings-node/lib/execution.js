@@ -233,7 +233,7 @@ async function sandboxReadiness(options) {
 const {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  publicTextCheck, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
+  publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 } = pure
 
 module.exports = {
