@@ -116,8 +116,7 @@ impl NativeErrand {
             let _ = ringing.call((), ThreadsafeFunctionCallMode::NonBlocking);
         };
         let errand = Errand::begin(host, token, work, ring)?;
-        let native =
-            NativeErrand { errand, bell: RefCell::new(Some(bell)), clean_up: Cell::new(None) };
+        let native = NativeErrand { errand, bell: RefCell::new(Some(bell)), clean_up: Cell::new(None) };
         native.clean_up.set(Some(CleanUp::register(env, &native.errand)?));
         Ok(native)
     }
@@ -160,7 +159,7 @@ impl Errand {
             let message = format!("no thread can be had for a publication, os_error=`{errno}`");
             Error::new(Code::ExecutionIo, message).with_source(error)
         })?;
-        *errand.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *errand.thread() = Some(thread);
         Ok(errand)
     }
 
@@ -174,13 +173,20 @@ impl Errand {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Not once it is joined: the token is that of the whole publication, whose later answers it would end.
     fn give_up(&self) {
-        self.token.abort();
-        self.wait.abort();
+        if self.thread().is_some() {
+            self.token.abort();
+            self.wait.abort();
+        }
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn join(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread().take();
         if let Some(thread) = thread {
             // It ends without a panic: what it does is behind the barrier.
             let _ = thread.join();
