@@ -49,7 +49,7 @@ export function repositoryFor(t) {
 }
 
 /** A boundary with a run that is collected, and what it is published with. */
-export async function collectedFor(t) {
+export async function collectedFor(t, more) {
   const repository = repositoryFor(t)
   const service = memoryService()
   const { jobs, transport } = memoryTransport()
@@ -61,7 +61,7 @@ export async function collectedFor(t) {
     pr: { title: 'A title', body: 'A body' },
   })
   const root = join(directoryFor(t), 'task')
-  const execution = boundaryFor(t, root, transport)
+  const execution = boundaryFor(t, root, transport, more)
   const { runId } = await execution.submit({ ...WORK, runId: 'run-1', inputHead: repository.head })
   for (const job of jobs.values()) Object.assign(job, { state: 'succeeded', costUsd: 0.25 })
   const pass = await execution.reconcile({ force: true })

@@ -6,6 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 import { sandboxReadiness } from '../lib/execution.js'
 import { reconcileExecutionResult } from '../lib/execution_result.js'
@@ -132,8 +134,8 @@ test('ex_art_47_ports_that_fail_leave_what_was_reached_and_are_asked_again', asy
   check(task, await publish())
 })
 
-test('ex_art_36_two_publications_of_a_task_are_one_after_the_other_or_refused', async (t) => {
-  const task = await collectedFor(t)
+test('ex_can_46_a_second_publication_is_refused_while_one_is_under_way', async (t) => {
+  const task = await collectedFor(t, { limits: { lockWaitMs: 200 } })
   let release
   const held = new Promise((resolve) => { release = resolve })
   let reached
@@ -144,6 +146,15 @@ test('ex_art_36_two_publications_of_a_task_are_one_after_the_other_or_refused', 
   await assert.rejects(reconcileExecutionResult(task.execution, task.runId, optionsOf(task, ['true'])), refusal('EXECUTION_PUBLICATION_BUSY'))
   release()
   check(task, await first)
+})
+
+test('what_an_answer_leaves_to_the_garbage_collector_ends_nothing_later', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc')
+  const task = await collectedFor(t)
+  const timer = setInterval(collectGarbage, 2)
+  t.after(() => clearInterval(timer))
+  check(task, await reconcileExecutionResult(task.execution, task.runId, optionsOf(task, ['sleep 0.3', 'sleep 0.3'])))
 })
 
 /** A command that runs for as long as nobody ends it, with a number by which its process is known from outside of the sandbox. */
