@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOOK = os.path.join(ROOT, "bindings-python/python/gallivant/hook.py")
 BLOCK = re.compile(r"^```(\w+)(?:,\w+)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HERE = "examples/test_guides.py"
+OF_RUNS = "examples/test_guides_of_runs.py"
 SETTINGS = "tests/conformance/harness_settings.rs"
 # A task with an operation whose acceptance is not known, and what its provider can do.
 LEDGER = os.path.join(ROOT, "tests/compat/0.1.0/execution")
@@ -42,15 +43,21 @@ SHOWN_BY = {
     ("docs/guides/claude-code.md", "sh"): (HERE, "docs/guides/claude-code.md"),
     ("docs/guides/codex.md", "json toml"): (SETTINGS, "codex.md"),
     ("docs/guides/codex.md", "sh"): (HERE, "docs/guides/codex.md"),
+    ("docs/guides/command-line.md", "sh"): (OF_RUNS, "docs/guides/command-line.md"),
+    ("docs/guides/coordinator.md", "js python"): ("tests/interop/test_coordinator_guide.py", "docs/guides/coordinator.md"),
     ("docs/guides/gemini-cli.md", "json"): (SETTINGS, "gemini-cli.md"),
     ("docs/guides/gemini-cli.md", "sh"): (HERE, "docs/guides/gemini-cli.md"),
     ("docs/guides/idempotency.md", "python"): ("bindings-python/tests/test_idempotency_guide.py", "docs/guides/idempotency.md"),
     ("docs/guides/idempotency.md", "js"): ("bindings-node/test/idempotency_guide.test.mjs", "idempotency.md"),
+    ("docs/guides/local-runs.md", "rust"): ("core/src/lib.rs", "guide-local-runs.md"),
+    ("docs/guides/local-runs.md", "python json"): (OF_RUNS, "docs/guides/local-runs.md"),
     ("docs/guides/node.md", "js"): ("bindings-node/test/guide.test.mjs", "node.md"),
     ("docs/guides/node.md", "sh"): (HERE, "docs/guides/node.md"),
     ("docs/guides/opencode.md", "js"): (SETTINGS, "opencode.md"),
     ("docs/guides/opencode.md", "json sh"): (HERE, "docs/guides/opencode.md"),
     ("docs/guides/operators.md", "sh json"): (HERE, "docs/guides/operators.md"),
+    ("docs/guides/publish-a-result.md", "rust"): ("core/src/lib.rs", "guide-publish-a-result.md"),
+    ("docs/guides/publish-a-result.md", "json"): (OF_RUNS, "docs/guides/publish-a-result.md"),
     ("docs/guides/python-execution.md", "python"): ("bindings-python/tests/test_execution_guide.py", "docs/guides/python-execution.md"),
     ("docs/guides/python.md", "python"): ("bindings-python/tests/test_guide.py", "docs/guides/python.md"),
     ("docs/guides/python.md", "sh"): (HERE, "docs/guides/python.md"),
@@ -58,6 +65,9 @@ SHOWN_BY = {
     ("docs/guides/redaction.md", "js"): ("bindings-node/test/guide.test.mjs", "redaction.md"),
     ("docs/guides/rust.md", "rust"): ("core/src/lib.rs", "guide.md"),
     ("docs/guides/rust.md", "toml"): (HERE, "docs/guides/rust.md"),
+    ("docs/guides/transport.md", "js python c"): ("examples/test_readme.py", "docs/guides/transport.md"),
+    ("docs/guides/transport.md", "rust"): ("core/src/lib.rs", "guide-transport.md"),
+    ("docs/guides/verification.md", "rust"): ("core/src/lib.rs", "guide-verification.md"),
 }
 
 

@@ -98,6 +98,11 @@ pub struct GuideOfVerification;
 #[doc = include_str!("guide-local-runs.md")]
 pub struct GuideOfLocalRuns;
 
+/// Compiles the guide's blocks.
+#[cfg(doctest)]
+#[doc = include_str!("guide-publish-a-result.md")]
+pub struct GuideOfPublication;
+
 /// Compiles the block of the crate's page.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

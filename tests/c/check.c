@@ -338,6 +338,7 @@ int main(void)
     suite_execution();
     suite_execution_handles();
     suite_execution_drive();
+    suite_publication();
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;

@@ -146,6 +146,7 @@ void suite_idempotency_handles(void);
 void suite_testing(void);
 void suite_redaction(void);
 void suite_verification(void);
+void suite_publication(void);
 void suite_journal(void);
 void suite_journal_looks(void);
 void suite_log_reader(void);

@@ -28,7 +28,7 @@ suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c
     tests/c/redaction.c tests/c/verification.c tests/c/journal.c tests/c/journal_looks.c tests/c/log_reader.c tests/c/replay.c
     tests/c/replay_waiting.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c
-    tests/c/execution.c tests/c/execution_handles.c tests/c/execution_drive.c)
+    tests/c/execution.c tests/c/execution_handles.c tests/c/execution_drive.c tests/c/publication.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
 claims=(tests/adapters/c/claims.c tests/adapters/c/claims_answers.c tests/adapters/c/json.c)
