@@ -1,11 +1,12 @@
 /** A run's result to a pull request: with Git, and with this system's sandbox where there is one. */
 
 import assert from 'node:assert/strict'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
@@ -13,7 +14,7 @@ import { sandboxReadiness } from '../lib/execution.js'
 import { reconcileExecutionResult } from '../lib/execution_result.js'
 import { CAPABILITY } from '../test-support/execution.mjs'
 import { collectedFor, git, optionsOf } from '../test-support/publication.mjs'
-import { PACKAGE } from '../test-support/seat.mjs'
+import { PACKAGE, PROJECT, directoryFor } from '../test-support/seat.mjs'
 
 const refusal = (code, reason) => (error) => {
   assert.deepEqual([error.code, ...(reason === undefined ? [] : [error.reason])], [code, ...(reason === undefined ? [] : [reason])], error.stack)
@@ -155,6 +156,25 @@ test('what_an_answer_leaves_to_the_garbage_collector_ends_nothing_later', async 
   const timer = setInterval(collectGarbage, 2)
   t.after(() => clearInterval(timer))
   check(task, await reconcileExecutionResult(task.execution, task.runId, optionsOf(task, ['sleep 0.3', 'sleep 0.3'])))
+})
+
+test('the_block_of_the_guide_publishes', async (t) => {
+  const page = readFileSync(join(PROJECT, 'docs', 'guides', 'publish-a-result.md'), 'utf8')
+  const [block, ...others] = [...page.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, text]) => text)
+  assert.deepEqual(others, [])
+  const file = join(directoryFor(t), 'publish.mjs')
+  writeFileSync(file, block.replace("'gallivant/execution-result'", JSON.stringify(new URL('../lib/execution_result.js', import.meta.url).href)))
+  const { publish } = await import(pathToFileURL(file).href)
+  const task = await collectedFor(t)
+  const { plan, checkout, scratch } = optionsOf(task, ['grep -q two README'])
+  const service = {
+    find: async (...place) => { assert.deepEqual(place, ['org/repo', 'task/1', 'main']); return null },
+    open: async (repo, { branch, title, body }) => ({ number: 9, repo, branch, title, body }),
+  }
+  const given = { runId: task.runId, plan, checkout, scratch, service, registry: { isStopped: () => false }, signal: undefined }
+  const pr = await publish(task.execution, given)
+  if (!hasSandbox) return assert.equal(pr.reason, 'verification-sandbox-unavailable')
+  assert.deepEqual(pr, { number: 9, repo: 'org/repo', branch: 'task/1', title: 'A title', body: 'A body' })
 })
 
 /** A command that runs for as long as nobody ends it, with a number by which its process is known from outside of the sandbox. */

@@ -148,7 +148,7 @@ test('there_is_one_version', () => {
     const own = JSON.parse(read('platforms', name, 'package.json'))
     const [os, cpu] = name.split('-')
     assert.deepEqual([own.name, own.version, own.os, own.cpu, own.libc], [`gallivant-${name}`, workspace, [os], [cpu], ['glibc']])
-    assert.deepEqual([own.main, own.files], [`gallivant.${name}.node`, [own.main]])
+    assert.deepEqual([own.main, own.files], [`gallivant.${name}.node`, ['gallivant-supervise', own.main]])
   }
 })
 
