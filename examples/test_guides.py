@@ -58,6 +58,7 @@ SHOWN_BY = {
     ("docs/guides/operators.md", "sh json"): (HERE, "docs/guides/operators.md"),
     ("docs/guides/publish-a-result.md", "rust"): ("core/src/lib.rs", "guide-publish-a-result.md"),
     ("docs/guides/publish-a-result.md", "json"): (OF_RUNS, "docs/guides/publish-a-result.md"),
+    ("docs/guides/publish-a-result.md", "js"): ("bindings-node/test/execution_result.test.mjs", "publish-a-result.md"),
     ("docs/guides/python-execution.md", "python"): ("bindings-python/tests/test_execution_guide.py", "docs/guides/python-execution.md"),
     ("docs/guides/python.md", "python"): ("bindings-python/tests/test_guide.py", "docs/guides/python.md"),
     ("docs/guides/python.md", "sh"): (HERE, "docs/guides/python.md"),

@@ -447,7 +447,8 @@ export class Execution {
 /** What a step has come to: a call that the host is to carry out, the outcome, or the error. */
 export type Step =
   | {
-    readonly kind: 'call', readonly id: number, readonly port: 'transport' | 'process', readonly method: string,
+    readonly kind: 'call', readonly id: number,
+    readonly port: 'transport' | 'process' | 'git' | 'verification' | 'publisher' | 'coordinator', readonly method: string,
     readonly input: Record<string, unknown>, readonly inputJson: string, readonly deadlineAt: number,
     /** Fires when the call is over: at `deadline` and `abort`, when the machine is dropped, and when its boundary is closed. */
     readonly signal: AbortSignalOf,

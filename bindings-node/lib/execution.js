@@ -22,7 +22,7 @@ const { runDispatchLane, runLane, runProgressLane } = require('./execution_lanes
 const { ExecutionRegistry, RegisteredCapability, executionRegistry } = require('./execution_registry.js')
 const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
-const { NATIVE, callSync, errorOf, native } = require('./native.js')
+const { HOST, NATIVE, callSync, errorOf, native } = require('./native.js')
 
 /** Marks a construction from the inside. */
 const FROM = Symbol('from')
@@ -50,6 +50,8 @@ class Execution {
   }
 
   get limits() { return this.#limits }
+  get [NATIVE]() { return this.#native }
+  get [HOST]() { return this.#host }
 
   submit(input, options) { return this.#call('submit', input, options) }
   continue(input, options) { return this.#call('continue', input, options) }
@@ -143,7 +145,9 @@ class Execution {
     const text = jsonOf('input', typeof input === 'function' ? input() : input)
     refuseAborted(signal)
     const machine = this.machine(method, new RawJson(text))
-    return drive({ machine, transport: this.#transport, host: this.#host, limits: this.#limits, signal })
+    const port = this.#transport === null ? null : { methods: this.#transport }
+    const portOf = (call) => (call.port === 'transport' ? port : null)
+    return drive({ machine, portOf, host: this.#host, limits: this.#limits, signal })
   }
 
   static {

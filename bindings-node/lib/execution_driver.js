@@ -1,7 +1,7 @@
 'use strict'
 /**
- * The host driver: carries out what a machine asks of a transport, and ends each method at its deadline or at the caller's
- * signal (EX-TRA-02 to EX-TRA-05, EX-TRA-29, EX-TRA-34).
+ * The host driver: carries out what a machine asks of a transport and of other ports, and ends each method at its deadline or at
+ * the caller's signal (EX-TRA-02 to EX-TRA-05, EX-TRA-29, EX-TRA-34).
  */
 
 const args = require('./arguments.js')
@@ -22,14 +22,17 @@ function methodsOf(transport) {
   return METHODS.filter((method) => typeof transport[method] === 'function')
 }
 
-/** Drives a machine to its end, and gives the value of its outcome. */
-async function drive({ machine, transport, host, limits, signal }) {
+/**
+ * Drives a machine to its end, and gives the value of its outcome. `portOf` gives for a call who answers it: `methods`, an object
+ * that has the method, and `isLocal` where it is the library itself, which always ends and is always waited for; or null.
+ */
+async function drive({ machine, portOf, host, limits, signal }) {
   const giveUp = () => machine.giveUp()
   let step = null
   try {
     step = await machine.start({ signal })
     signal?.addEventListener('abort', giveUp, { once: true })
-    while (step.kind === 'call') step = await carriedOut(step, { machine, transport, host, limits, signal })
+    while (step.kind === 'call') step = await carriedOut(step, { machine, portOf, host, limits, signal })
   } catch (error) {
     // A machine that is left in the middle would keep the task's lock.
     if (step?.kind === 'call') await machine.drop()
@@ -52,9 +55,10 @@ function surfaced(error, signal) {
   return error
 }
 
-async function carriedOut(call, { machine, transport, host, limits, signal }) {
+async function carriedOut(call, { machine, portOf, host, limits, signal }) {
   const { id, method } = call
-  if (call.port !== 'transport' || transport === null) {
+  const port = portOf(call)
+  if (port === null) {
     return machine.fail(id, new TransportError('io', 'a driver of a transport has no process host'))
   }
   if (machine.outstandingId !== id) throw call.signal.reason
@@ -68,15 +72,16 @@ async function carriedOut(call, { machine, transport, host, limits, signal }) {
     inputJson: call.inputJson,
     sending() { state.isSending = true },
   })
-  const running = run(transport, method, call.input, common)
+  const running = run(port.methods, method, call.input, common)
   const end = await first(running, call, { machine, host, signal })
   if (end.how === 'dropped') {
     ending.fire(end.reason)
+    if (port.isLocal) await running
     throw end.reason
   }
   if (end.how !== 'ended') {
     ending.fire(end.reason)
-    await within(GRACE_MS, running)
+    await (port.isLocal ? running : within(GRACE_MS, running))
   }
   if (state.isSending) await machine.sending(id)
   switch (end.how) {
@@ -87,9 +92,9 @@ async function carriedOut(call, { machine, transport, host, limits, signal }) {
 }
 
 /** Runs a method to its end. Whatever it throws, at once or later, and a reply that has no text, is its failure. */
-async function run(transport, method, input, common) {
+async function run(methods, method, input, common) {
   try {
-    return { how: 'ended', text: replyOf(await transport[method](input, common)) }
+    return { how: 'ended', text: replyOf(await methods[method](input, common)) }
   } catch (thrown) {
     return { how: 'ended', thrown }
   }

@@ -26,6 +26,8 @@ function load(module, last = false) {
 
 /** Under this an object has its native half, for the files of this folder alone. */
 const NATIVE = Symbol('native')
+/** The same, for its host. */
+const HOST = Symbol('host')
 
 /** The value of an answer; its error is thrown. */
 function unwrap(answer) {
@@ -68,4 +70,4 @@ function internal(error) {
   return made
 }
 
-module.exports = { NATIVE, native, unwrap, callSync, failure, errorOf, internal }
+module.exports = { HOST, NATIVE, native, unwrap, callSync, failure, errorOf, internal }

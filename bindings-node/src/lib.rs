@@ -16,7 +16,8 @@
 //! - [`idempotency`]: idempotent creates. A store has such a thread while somebody waits for a create of another;
 //! - [`redaction`]: secrets out of texts and streams, on the thread that calls;
 //! - [`journal`]: the journal of a run. One thread waits for all replays of an environment, while there are any;
-//! - [`execution`]: the execution layer. A running call is a machine that JavaScript drives, a task of the pool for each step;
+//! - [`execution`]: the execution layer. A running call is a machine that JavaScript drives, a task of the pool for each step.
+//!   What a publication has done on this machine is done on threads, which are joined as that of a watch is;
 //! - [`testing`]: a machine that a test controls.
 //!
 //! Conventions: each `#[napi]` function says `catch_unwind`, and so does each `Task::compute`; a test looks for both.

@@ -90,6 +90,11 @@ impl Wait {
         }
     }
 
+    /// Ends the call. Answers true when nothing runs for it, and nothing will.
+    pub(crate) fn abort(&self) -> bool {
+        self.state.swap(ABORTED, Ordering::AcqRel) != RUNNING
+    }
+
     fn is_aborted(&self) -> bool {
         self.state.load(Ordering::Acquire) == ABORTED
     }
@@ -217,6 +222,6 @@ impl NativeWait {
     /// a try is running, it ends at its next pause, or with what it has done by then.
     #[napi(catch_unwind)]
     pub fn abort(&self) -> bool {
-        self.wait.state.swap(ABORTED, Ordering::AcqRel) != RUNNING
+        self.wait.abort()
     }
 }

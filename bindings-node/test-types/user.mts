@@ -14,6 +14,8 @@ import {
   makeExecution, nanoUsd, runDispatchLane, runProgressLane, unresolved,
 } from 'gallivant/execution'
 import type { Capability, Dispatched, Execution, Finding, Machine, Outcome, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
+import { reconcileExecutionResult } from 'gallivant/execution-result'
+import type { Publication, Publisher } from 'gallivant/execution-result'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
 import type { Creating, IdempotentHandler } from 'gallivant/http'
 import { DisplayWindow, HEARTBEAT_MS, Journal, LogReader, Projection, check, pipeReplay, readRunResult, readRunResultJsonSync, replay, retentionCandidatesSync, serverSentEvent, split } from 'gallivant/journal'
@@ -298,6 +300,24 @@ export async function mistakes(): Promise<void> {
   new TransportError('not_sent', 'x')
   // @ts-expect-error whose records count has no default
   await executionRunner(directory, { taskId: 't', provider: 'p', account: 'a', capabilities, transport })
+  const plan = {
+    repo: 'org/repo', branch: 'task/1', base: 'main', author: { name: 'n', email: 'n@example.org' },
+    verification: { commands: ['make test'], source: 'make test', approvedHash: '' },
+  }
+  const publisher: Publisher = {
+    async findPullRequest({ branch }, { signal }) { return signal.aborted ? null : { branch } },
+    async createPullRequest({ title, head }) { return { title, head } },
+  }
+  const task = makeExecution({ root: directory, taskId: 't', provider: 'p', account: 'a', capabilities, transport })
+  const published: Publication = await reconcileExecutionResult(task, 'run-1', {
+    plan, publisher, checkout: directory, scratch: new URL('file:///tmp'), entryStopped: () => false, environment: process.env,
+    git: { settings: ['http.version=HTTP/1.1'] }, signal: AbortSignal.timeout(10_000),
+  })
+  if (published.status === 'published') same<typeof published.appliedHead, string>(true)
+  // @ts-expect-error what has nothing to publish has no pull request
+  if (published.status === 'nothing') published.pr
+  // @ts-expect-error whether the entry was stopped is asked of you
+  await reconcileExecutionResult(task, 'run-1', { plan, publisher, checkout: directory, scratch: directory })
   // @ts-expect-error a step is fed by its number
   await makeExecution({ root: directory, taskId: 't', provider: 'p', account: 'a', capabilities, transport }).machine('submit').reply('1', null)
   // @ts-expect-error a response is written to

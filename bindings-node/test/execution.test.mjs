@@ -285,11 +285,11 @@ test('ex_sea_15_ex_cap_26_the_pure_functions_are_the_core_s', () => {
   const tree = { input: [], head: [], index: [] }
   const file = { path: './a', beforeHash: null, afterHash: '1b16b1df538ba12dc3f97edbb85caa7050d46c148134290feba80f8236c83db9', text: 'n' }
   assert.deepEqual(ex.validateManifest([file], tree), { files: [{ ...file, path: 'a' }] })
-  assert.throws(() => ex.validateManifest([file, file], tree), refusal('EXECUTION_RESULT'))
-  assert.throws(() => ex.validateManifest([{ ...file, path: '\ud800' }], tree), refusal('EXECUTION_RESULT'))
-  assert.throws(() => ex.validateManifest([file], { ...tree, head: null }), refusal('EXECUTION_IO'))
+  assert.throws(() => ex.validateManifest([file, file], tree), refusal('EXECUTION_RESULT', 'result-validation'))
+  assert.throws(() => ex.validateManifest([{ ...file, path: '\ud800' }], tree), refusal('EXECUTION_RESULT', 'result-validation'))
+  assert.throws(() => ex.validateManifest([file], { ...tree, head: null }), refusal('EXECUTION_IO', 'tree'))
   ex.publicTextCheck('a title')
-  assert.throws(() => ex.publicTextCheck('a\0title'), refusal('EXECUTION_RESULT'))
+  assert.throws(() => ex.publicTextCheck('a\0title'), refusal('EXECUTION_RESULT', 'result-validation'))
   ex.assertExecutionDependency({ contractVersion: ex.EXECUTION_VERSION, intake: {} })
   assert.throws(() => ex.assertExecutionDependency({ contractVersion: 1 }), refusal('EXECUTION_DEPENDENCY'))
   assert.throws(() => ex.assertExecutionDependency({ contractVersion: 2, intake: {} }), refusal('EXECUTION_DEPENDENCY'))

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import * as esm from '../lib/index.js'
 import * as esmHttp from '../lib/http.js'
 import * as esmExecution from '../lib/execution.js'
+import * as esmResult from '../lib/execution_result.js'
 import * as esmJournal from '../lib/journal.js'
 import * as esmTesting from '../lib/testing.js'
 import { PACKAGE, PROJECT, directoryFor, runNode } from '../test-support/seat.mjs'
@@ -29,7 +30,7 @@ function unionOf(types, name) {
 }
 
 test('esm_and_commonjs_have_the_same_names_and_the_same_classes', () => {
-  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmJournal, '../lib/journal.js'], [esmExecution, '../lib/execution.js'], [esmTesting, '../lib/testing.js']]) {
+  for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmJournal, '../lib/journal.js'], [esmExecution, '../lib/execution.js'], [esmResult, '../lib/execution_result.js'], [esmTesting, '../lib/testing.js']]) {
     const cjs = require(file)
     const { default: whole, 'module.exports': _, ...named } = namespace
     assert.equal(whole, cjs)
@@ -63,7 +64,7 @@ test('the_types_name_what_is_there', () => {
   const types = typesOf()
   const journal = read('lib', 'journal.d.ts')
   const execution = ['execution', 'execution_health', 'execution_lanes', 'execution_registry'].map((part) => read('lib', `${part}.d.ts`)).join('\n')
-  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmExecution, execution], [esmTesting, read('lib', 'testing.d.ts')]]) {
+  for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmExecution, execution], [esmResult, read('lib', 'execution_result.d.ts')], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
   }
@@ -134,6 +135,7 @@ test('ex_bnd_01_ex_bnd_02_words_and_names_are_those_of_the_core', () => {
     'executionLive', 'executionRunner', 'assertExecutionDependency', 'dispatchNotSentError', 'collectionValidationError',
     'unsubmittedInitialDispatch',
   ]) assert.ok(name in esmExecution, name)
+  assert.deepEqual(Object.keys(require('gallivant/execution-result')), ['reconcileExecutionResult'])
 })
 
 test('there_is_one_version', () => {
@@ -146,7 +148,7 @@ test('there_is_one_version', () => {
     const own = JSON.parse(read('platforms', name, 'package.json'))
     const [os, cpu] = name.split('-')
     assert.deepEqual([own.name, own.version, own.os, own.cpu, own.libc], [`gallivant-${name}`, workspace, [os], [cpu], ['glibc']])
-    assert.deepEqual([own.main, own.files], [`gallivant.${name}.node`, [own.main]])
+    assert.deepEqual([own.main, own.files], [`gallivant.${name}.node`, ['gallivant-supervise', own.main]])
   }
 })
 

@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests/vectors/execution"))
 
 import gallivant.aio  # noqa: E402
 import gallivant.execution as execution  # noqa: E402
+import gallivant.execution_result as execution_result  # noqa: E402
 import run_cases  # noqa: E402
 
 DRIVERS = ["rust", "c", "python", "python-asyncio", "node"]
@@ -94,28 +95,41 @@ def node(script, *arguments):
 
 
 class Names(unittest.TestCase):
-    """The names of EX-BND-01 but `reconcileExecutionResult`, which comes with publication."""
+    """The names of EX-BND-01, by the modules that they are in."""
 
     def names(self):
+        """Those of the module `execution`, and those of `execution_result`."""
         clause = re.search(r"^- \*\*EX-BND-01\*\* .*$", text("docs/spec/execution.md"), re.MULTILINE).group()
-        listed = re.findall(r"`(\w+)`", clause.split(" in the module `execution`")[0])
+        of_execution, rest = clause.split(" in the module `execution`")
+        of_result = rest.split(" in the module `execution_result`")[0]
+        listed, published = (re.findall(r"`(\w+)`", part) for part in (of_execution, of_result))
         self.assertGreater(len(listed), 11)
-        return listed
+        self.assertEqual(published, ["reconcileExecutionResult"])
+        return listed, published
 
     def snake(self, name):
         return name if name.isupper() or "_" in name else re.sub(r"[A-Z]", lambda letter: "_" + letter.group().lower(), name)
 
-    def test_part_of_ex_bnd_01_javascript_and_python_export_each_name(self):
+    def test_ex_bnd_01_javascript_and_python_export_each_name(self):
         exported = set(node("console.log(JSON.stringify(Object.keys(require(process.argv[1]))))"))
         typed = text("bindings-node/lib/execution.d.ts") + text("bindings-node/lib/execution_registry.d.ts")
-        for name in self.names():
+        listed, published = self.names()
+        for name in listed:
             self.assertIn(name, exported)
             self.assertRegex(typed, rf"export (function|const|class) {name}\b")
             self.assertIn(self.snake(name), execution.__all__)
             self.assertTrue(hasattr(execution, self.snake(name)))
         self.assertEqual((execution.EXECUTION_VERSION, execution.EXECUTION_CURSOR_BYTES), (1, 4096))
+        module = os.path.join(ROOT, "bindings-node/lib/execution_result.js")
+        told = node("const m = require(process.argv[2]); console.log(JSON.stringify(Object.entries(m).map(([k, v]) => [k, typeof v])))", module)
+        self.assertEqual(told, [[name, "function"] for name in published])
+        for name in published:
+            self.assertRegex(text("bindings-node/lib/execution_result.d.ts"), rf"export function {name}\b")
+            self.assertIn(self.snake(name), execution_result.__all__)
+            self.assertTrue(callable(getattr(execution_result, self.snake(name))))
+            self.assertTrue(callable(getattr(gallivant.aio, self.snake(name))))
 
-    def test_part_of_ex_bnd_01_c_and_rust_have_each_under_its_own_spelling(self):
+    def test_ex_bnd_01_c_and_rust_have_each_under_its_own_spelling(self):
         header, core = text("include/gallivant.h"), text("core/src/execution/mod.rs")
         # A C name begins with its library and its domain, and what is made is opened or made new; a word that C gives as constants
         # or as a function of JSON is named beside it.
@@ -134,10 +148,16 @@ class Names(unittest.TestCase):
             "unsubmittedInitialDispatch": "`unsubmittedInitialDispatch`",
         }
         in_rust = {"makeExecution": "Boundary", "executionRegistry": "ExecutionRegistry"}
-        self.assertEqual(sorted(in_c), sorted(self.names()))
-        for name in self.names():
+        listed, published = self.names()
+        self.assertEqual(sorted(in_c), sorted(listed))
+        for name in listed:
             self.assertIn(in_c[name], header)
             self.assertRegex(core, rf"\b{in_rust.get(name, self.snake(name))}\b")
+        # In C it is a call of the boundary by its name, beside the ports that this machine answers.
+        for name in (*published, "gallivant_publication_ports_open", "gallivant_publication_ports_answer"):
+            self.assertRegex(header, rf"\b{name}\b")
+        for name in published:
+            self.assertRegex(text("core/src/publication/mod.rs"), rf"pub use reconcile::{self.snake(name)};")
 
 
 class Alike(unittest.TestCase):

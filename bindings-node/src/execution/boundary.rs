@@ -39,6 +39,14 @@ impl NativeExecution {
             host: host.clone(),
         }
     }
+
+    pub(super) fn boundary(&self) -> Result<Arc<Boundary>> {
+        self.boundary.get()
+    }
+
+    pub(super) fn host(&self) -> Host {
+        self.host.clone()
+    }
 }
 
 #[napi]

@@ -4,6 +4,7 @@
 //! - `call`: one running call of it, as a machine that is stepped;
 //! - `health`: the health of providers' accounts;
 //! - `lanes`: which of many tasks may start now;
+//! - `publication`: what this machine answers of a publication, on threads of its own;
 //! - `registry`: what providers can do;
 //! - `functions`: constants, pure functions, and what is read without a boundary;
 //! - `fault_points`: the points at which a test crashes, fails or pauses a call.
@@ -16,6 +17,7 @@ mod fault_points;
 mod functions;
 mod health;
 mod lanes;
+mod publication;
 mod registry;
 
 pub(crate) use fault_points::{NativePauses, script};

@@ -69,6 +69,7 @@ pub(super) fn fork(
     let (mut ours, theirs) =
         UnixStream::pair().map_err(|error| failed("no socket for the supervisor", &error))?;
     let errors = output.try_clone().map_err(|error| failed("the output cannot be handed over", &error))?;
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts a supervisor")]
     let mut command = Command::new(supervisor);
     command.arg(run.directory).env_clear();
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(output).stderr(errors);
