@@ -219,6 +219,25 @@ test('ex_ver_10_the_signal_ends_the_command_that_runs_and_nothing_else_waits_for
   assert.deepEqual([again.status, again.reason], ['blocked', 'verification-interrupted'])
 })
 
+test('the_signal_ends_a_push_that_hangs_and_the_next_call_goes_on_from_there', { skip: !hasSandbox }, async (t) => {
+  const task = await collectedFor(t)
+  const { command, isRunning } = endless()
+  const program = join(directoryFor(t), 'git')
+  writeFileSync(program, `#!/bin/sh\nfor arg; do [ "$arg" = push ] && ${command}; done\nexec git "$@"\n`, { mode: 0o700 })
+  const controller = new AbortController()
+  const reason = new Error('enough')
+  const variables = { PATH: '/usr/bin:/bin' }
+  const options = optionsOf(task, ['true'], { git: { program, variables }, signal: controller.signal })
+  const publication = reconcileExecutionResult(task.execution, task.runId, options)
+  const ended = assert.rejects(publication, (error) => error === reason)
+  await until(isRunning, 'the push')
+  controller.abort(reason)
+  await ended
+  assert.equal(isRunning(), false)
+  assert.deepEqual(task.service.calls, [])
+  check(task, await reconcileExecutionResult(task.execution, task.runId, optionsOf(task, ['true'])))
+})
+
 test('a_boundary_that_is_closed_and_a_worker_that_ends_leave_no_command', { skip: !hasSandbox }, async (t) => {
   const closed = await collectedFor(t)
   const first = endless()
