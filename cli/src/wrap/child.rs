@@ -43,6 +43,7 @@ impl Ended {
 
 impl Child {
     /// Starts the program with these variables, and else with everything as this process was given it.
+    #[expect(clippy::disallowed_methods, reason = "the one place where a wrapped program is started")]
     pub(super) fn start(
         program: &OsStr,
         arguments: &[OsString],

@@ -101,6 +101,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test starts a process itself")]
     fn the_table_holds_this_process_with_its_children() {
         let mut child =
             std::process::Command::new("sleep").arg("30").env("MARK", "x1").spawn().expect("it starts");
