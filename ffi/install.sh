@@ -4,7 +4,7 @@
 # Puts down the shared library with the links of its soname, the archive, the header, gallivant.pc and the man page, and the
 # supervisor of local runs where it was built, and prints each file. From the environment: DESTDIR (a staging root that is in no
 # file), LIBDIR, INCLUDEDIR and MANDIR (default PREFIX/lib, PREFIX/include and PREFIX/share/man), CARGO_TARGET_DIR (default
-# target), BUILT (where the two libraries are, default the release folder of that).
+# target), BUILT (where the two libraries are, default the release folder of that), SUPERVISOR (default beside that).
 set -eu
 
 if [ $# -ne 1 ] || [ "${1#/}" = "$1" ]; then
@@ -21,6 +21,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 built=${BUILT:-$target/release}
+supervisor=${SUPERVISOR:-$target/supervise/gallivant-supervise}
 header=$root/include/gallivant.h
 version=$(sed -n 's/^#define GALLIVANT_VERSION "\(.*\)"$/\1/p' "$header")
 major=${version%%.*}
@@ -47,8 +48,8 @@ for link in "libgallivant.so.$major" libgallivant.so; do
     echo "$destdir$libdir/$link"
 done
 # Beside the library, where the library looks for it.
-if [ -f "$target/supervise/gallivant-supervise" ]; then
-    put 755 "$target/supervise/gallivant-supervise" "$libdir" gallivant-supervise
+if [ -f "$supervisor" ]; then
+    put 755 "$supervisor" "$libdir" gallivant-supervise
 fi
 archive=$(mktemp)
 filled=$(mktemp)

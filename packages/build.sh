@@ -39,7 +39,11 @@ export CARGO_TARGET_DIR=$target PYO3_BUILD_EXTENSION_MODULE=1
 
 step "native: the C library and the Node module, for glibc $floor"
 cargo zigbuild --locked --release --target "$triple.$floor" -p libgallivant -p gallivant-node
+cargo zigbuild --locked --profile supervise --target "$triple.$floor" -p gallivant-supervise
 built=$target/$triple/release
+supervisor=$target/$triple/supervise/gallivant-supervise
+# The wheel takes it from its place beside the native module.
+install -m 755 "$supervisor" bindings-python/python/gallivant/gallivant-supervise
 
 step 'python: wheel and sdist'
 # A folder of its own: maturin's linker has another name, by which each of the two would build anew what the other has built.
@@ -55,6 +59,7 @@ cp -R bindings-node/lib bindings-node/package.json bindings-node/README.md LICEN
 cpu=$(node -p process.arch)
 cp "bindings-node/platforms/linux-$cpu-gnu"/* LICENSE "$stage/native"
 install -m 755 "$built/libgallivant_node.so" "$stage/native/gallivant.linux-$cpu-gnu.node"
+install -m 755 "$supervisor" "$stage/native/gallivant-supervise"
 for package in main native; do
     (cd "$stage/$package" && npm pack --silent --pack-destination "$out")
 done
@@ -65,7 +70,7 @@ env -u RUSTFLAGS cargo package --locked --allow-dirty --quiet -p gallivant-core 
 cp "$target/package/gallivant-core-$version.crate" "$target/package/libgallivant-$version.crate" "$out"
 
 step 'c: the installed tree'
-BUILT=$built DESTDIR=$stage/c ffi/install.sh /usr/local >/dev/null
+BUILT=$built SUPERVISOR=$supervisor DESTDIR=$stage/c ffi/install.sh /usr/local >/dev/null
 tar -C "$stage/c" --sort=name --owner=0 --group=0 --numeric-owner -cJf "$out/libgallivant-$version-linux-$machine.tar.xz" usr
 
 step 'built'

@@ -102,13 +102,14 @@ def wheel(dist, work):
         archive.extractall(os.path.join(work, "wheel"))
     info = f"gallivant-{VERSION}.dist-info"
     own = [name[len("bindings-python/python/"):] for name in tracked("bindings-python/python")]
-    compare("the wheel", [name for name in names if not name.startswith(info)], [*own, "gallivant/_native.abi3.so"])
+    compare("the wheel", [name for name in names if not name.startswith(info)], [*own, "gallivant/_native.abi3.so", "gallivant/gallivant-supervise"])
     for part in ("METADATA", "RECORD", "WHEEL", "entry_points.txt"):
         if f"{info}/{part}" not in names:
             fail(f"the wheel has no {part}")
     if not any(name.startswith(info) and name.endswith("LICENSE") for name in names):
         fail("the wheel has no licence")
     newest, size = native(os.path.join(work, "wheel/gallivant/_native.abi3.so"))
+    native(os.path.join(work, "wheel/gallivant/gallivant-supervise"))
     users.python(run, os.path.join(work, "python"), path, VERSION)
     said(f"wheel: {len(names)} files, {tags[2]}, needs glibc {newest}, native module {size} bytes; installed and used")
 
@@ -123,7 +124,7 @@ def sdist(dist, work):
     wanted += [*own_files("core"), *tracked("bindings-python/src", "bindings-python/Cargo.toml")]
     if missing := [name for name in wanted if name not in names]:
         fail(f"the sdist lacks {missing}")
-    if alien := [name for name in names if name.endswith((".so", ".pyc", ".whl")) or "/target/" in name]:
+    if alien := [name for name in names if name.endswith((".so", ".pyc", ".whl", "gallivant-supervise")) or "/target/" in name]:
         fail(f"the sdist has {alien}")
     # Not the release's own profile: that it builds is what is asked, and optimised it is above.
     environment = {
@@ -147,9 +148,11 @@ def node(dist, work):
         count = len(wanted)
     binary = f"gallivant.linux-{cpu}-gnu.node"
     with tarfile.open(own) as archive:
-        compare(name, archive.getnames(), [f"package/{path}" for path in ("LICENSE", "README.md", "package.json", binary)])
-        archive.extract(f"package/{binary}", os.path.join(work, "node-native"))
+        compare(name, archive.getnames(), [f"package/{path}" for path in ("LICENSE", "README.md", "package.json", binary, "gallivant-supervise")])
+        for part in (binary, "gallivant-supervise"):
+            archive.extract(f"package/{part}", os.path.join(work, "node-native"))
     newest, size = native(os.path.join(work, "node-native/package", binary))
+    native(os.path.join(work, "node-native/package/gallivant-supervise"))
     users.node(run, os.path.join(work, "node"), [own, main], name)
     said(f"npm: {count} files and {name}, needs glibc {newest}, native module {size} bytes; installed and used")
 
@@ -163,10 +166,11 @@ def c(dist, work):
     major = VERSION.split(".")[0]
     files = {
         "include/gallivant.h", "lib/libgallivant.a", "lib/libgallivant.so", f"lib/libgallivant.so.{major}",
-        f"lib/libgallivant.so.{VERSION}", "lib/pkgconfig/gallivant.pc", "share/man/man3/gallivant.3",
+        f"lib/libgallivant.so.{VERSION}", "lib/gallivant-supervise", "lib/pkgconfig/gallivant.pc", "share/man/man3/gallivant.3",
     }
     compare("the C tree", [name for name in names if not os.path.isdir(os.path.join(into, "usr/local", name))], files)
     newest, size = native(os.path.join(into, f"usr/local/lib/libgallivant.so.{VERSION}"))
+    native(os.path.join(into, "usr/local/lib/gallivant-supervise"))
     listed = run("nm", "-D", "--defined-only", os.path.join(into, "usr/local/lib/libgallivant.so"))
     compare("the shared library", [line.split()[2] for line in listed.splitlines()], read("ffi/symbols.txt").split())
     users.c(run, into, work, VERSION)
