@@ -1,5 +1,6 @@
 //! EX-SCH, as far as it is pure, and EX-BND-02: limits, waits, the authority of health records, states.
 
+use gallivant_core::artifacts::git::Bounds;
 use gallivant_core::execution::backoff::delay_ms;
 use gallivant_core::execution::health::authorize;
 use gallivant_core::execution::limits::{
@@ -12,6 +13,7 @@ use gallivant_core::execution::{
 use gallivant_core::journal;
 use gallivant_core::json::Value;
 use gallivant_core::testing::SeededRandom;
+use gallivant_core::verification::command;
 use gallivant_core::{Code, Result};
 
 fn with(overrides: &str) -> Result<Limits> {
@@ -227,8 +229,7 @@ fn ex_sch_06_a_remote_probe_has_one_deadline_for_all_of_its_checks() {
 }
 
 #[test]
-fn part_of_ex_sch_02_fixed_numbers_are_no_limits() {
-    // Those of artifacts and of verification come with these.
+fn ex_sch_02_fixed_numbers_are_no_limits() {
     let specification = include_str!("../../docs/spec/execution.md");
     let table = specification.split("**EX-SCH-02** ").nth(1).expect("the clause");
     let numbers = |of: &str| -> Vec<u64> {
@@ -263,6 +264,11 @@ fn part_of_ex_sch_02_fixed_numbers_are_no_limits() {
         numbers("Replay heartbeat, pending buffer"),
         [journal::HEARTBEAT.as_millis() as u64, journal::MAX_PENDING_BYTES]
     );
+    let (query, display) = (Bounds::QUERY, "Display rows live, history, pending");
+    assert_eq!(numbers("Git path or mode query"), [query.ms, query.bytes as u64]);
+    assert_eq!(numbers("Verification command"), [command::COMMAND_MS, command::OUTPUT_BYTES as u64]);
+    let rows = [journal::MAX_LIVE_ROWS, journal::MAX_HISTORY_ROWS, journal::MAX_PENDING_ROWS];
+    assert_eq!(numbers(display), rows.map(|rows| rows as u64));
     // None of them can be set.
     let names: Vec<&str> = EXECUTION_LIMITS.iter().map(|limit| limit.name).collect();
     for name in ["cursorBytes", "refusalsKept", "nativeProbeMs", "remoteProbeMs", "batchBytes", "heartbeatMs"]

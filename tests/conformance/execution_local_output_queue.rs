@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gallivant_core::Code;
-use gallivant_core::journal::{LocalRun, OutputQueue, Source};
+use gallivant_core::journal::{LocalRun, OutputPoint, OutputQueue, Source};
 use gallivant_core::redaction::Secrets;
 use gallivant_core::testing::{Errno, Fault, OperationKind, Simulation, simulated_host};
 
@@ -51,6 +51,24 @@ fn pass(machine: &Simulation, current: Option<&'static str>) -> gallivant_core::
     let bytes =
         |served: Option<(String, gallivant_core::journal::Served)>| served.map_or(0, |turn| turn.1.bytes);
     Ok((bytes(pass.queued), bytes(pass.current)))
+}
+
+#[test]
+fn ex_sea_07_the_points_of_a_page_lie_behind_what_is_durable() {
+    let machine = task(&[("a", "x\n")]);
+    let mut reached = Vec::new();
+    let mut at = |point: OutputPoint| {
+        reached.push((point.name(), said(&machine, "a")));
+        if point == OutputPoint::Events {
+            return Err(gallivant_core::Error::new(Code::ExecutionIo, "a test says so"));
+        }
+        Ok(())
+    };
+    queue(&machine).pass_at(Some("a"), &mut source("a"), &mut at).expect_err("it fails at the point");
+    assert_eq!(reached, [("output.page", 0), ("output.events", 1)]);
+    // The page stands and goes on: its events are there once.
+    pass(&machine, Some("a")).expect("served");
+    assert_eq!(said(&machine, "a"), 1);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn submitted(task: &TaskRoot, boundary: &Boundary, answers: impl IntoIterator<It
 }
 
 #[test]
-fn part_of_ex_bnd_04_a_dispatch_that_needs_a_sandbox_waits_for_its_proof() {
+fn ex_bnd_04_a_dispatch_that_needs_a_sandbox_waits_for_its_proof() {
     let task = TaskRoot::new();
     let sandbox = Arc::new(Sandbox::default());
     let boundary = needing(&task, Arc::clone(&sandbox));
@@ -75,7 +75,7 @@ fn part_of_ex_bnd_04_a_dispatch_that_needs_a_sandbox_waits_for_its_proof() {
 }
 
 #[test]
-fn part_of_ex_bnd_04_what_is_given_up_in_the_middle_is_not_proved() {
+fn ex_bnd_04_what_is_given_up_in_the_middle_is_not_proved() {
     let refusal = (Code::ExecutionVerificationSandbox, None);
     let task = TaskRoot::new();
     // A check that is given up in the middle has proved nothing.
@@ -98,7 +98,7 @@ fn part_of_ex_bnd_04_what_is_given_up_in_the_middle_is_not_proved() {
 }
 
 #[test]
-fn part_of_ex_bnd_04_the_option_is_true_or_false_and_of_remote_work() {
+fn ex_bnd_04_the_option_is_true_or_false_and_of_remote_work() {
     let made = |required| {
         let options = with(remote_options(), json!({"sandboxRequired": required}));
         ExecutionOptions::from_object("/task", &object(&options), Arc::new(NoFaults))
@@ -115,4 +115,49 @@ fn part_of_ex_bnd_04_the_option_is_true_or_false_and_of_remote_work() {
     let spec = json!({"model": null, "reservationUsd": null, "spec": {"argv": ["tool"]}});
     let machine = boundary.submit(object(&with(dispatch(1), spec)), AbortToken::new());
     drive(machine, &task, [says(json!({"pid": 7, "identity": "linux:boot:ns:7"}))]).ok();
+}
+
+#[test]
+fn ex_bnd_04_each_option_of_the_table_is_asked_for_or_left_out() {
+    let made = |options: &serde_json::Value| {
+        ExecutionOptions::from_object("/task", &object(options), Arc::new(NoFaults))
+    };
+    // What is required, and exactly one of the two adapters.
+    let whole = remote_options();
+    made(&whole).expect("options");
+    for required in ["taskId", "provider", "account", "capabilities", "transport"] {
+        let mut options = whole.clone();
+        options.as_object_mut().expect("an object").remove(required);
+        let error = made(&options).expect_err(required);
+        assert_eq!(error.code(), Code::ExecutionInput, "{required}");
+        // A record is named as what it is.
+        let named = if required == "capabilities" { "capability record" } else { required };
+        assert!(error.message().contains(named), "{required}: {error}");
+    }
+    for empty in ["taskId", "provider", "account"] {
+        assert_eq!(
+            made(&with(whole.clone(), json!({empty: ""}))).map(drop).unwrap_err().code(),
+            Code::ExecutionInput
+        );
+    }
+    let both = with(whole.clone(), json!({"runner": true}));
+    assert_eq!(made(&both).expect_err("both").code(), Code::ExecutionInput);
+    // What may be left out, and what it does where it is given.
+    let given = json!({
+        "budgetUsd": 2.5, "limits": {"deadlineMs": 5000}, "secrets": ["hunter2"], "health": "external",
+        "intakeDeadlineAt": 1_780_000_000_000_u64, "sandboxRequired": true
+    });
+    let options = made(&with(whole.clone(), given)).expect("options");
+    assert!(options.budget.is_some() && options.health.is_some() && options.sandbox.is_some());
+    assert_eq!(options.limits.deadline_ms, 5000);
+    assert_eq!(options.intake_deadline_at, Some(1_780_000_000_000));
+    let mut bare = whole;
+    for left_out in ["budgetUsd", "limits", "secrets", "health", "intakeDeadlineAt", "sandboxRequired"] {
+        bare.as_object_mut().expect("an object").remove(left_out);
+    }
+    let options = made(&bare).expect("options");
+    assert!(options.budget.is_none() && options.health.is_none() && options.sandbox.is_none());
+    assert_eq!((options.limits.deadline_ms, options.intake_deadline_at), (20_000, None));
+    // `ports` are no JSON: the seams are members of their own, the ports of a publication are given with it (EX-ART-33).
+    assert!(options.jitter.is_none());
 }

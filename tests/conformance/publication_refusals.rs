@@ -5,12 +5,13 @@ use gallivant_core::execution::contract::ErrorKind;
 use gallivant_core::execution::{AbortToken, TransportError};
 use serde_json::{Value as Json, json};
 
+use crate::execution_preparation::{intake, receipt};
 use crate::publication::blocked;
 use crate::support::pass::{observation, result_with, says};
 use crate::support::publication::{
     APPLICATION, APPLIED, Fate, Field, OTHER, plan, plan_with, published_result, verification,
 };
-use crate::support::task::{Answer, TaskRoot, dispatch_with, drive, object, with};
+use crate::support::task::{Answer, TaskRoot, accepts, dispatch_with, drive, object, with};
 
 #[track_caller]
 fn not_publishable(task: &TaskRoot) {
@@ -19,6 +20,17 @@ fn not_publishable(task: &TaskRoot) {
     assert_eq!((error.code(), error.reason()), (Code::ExecutionResult, Some("not-publishable")));
     assert!(!error.remedy().is_empty());
     assert!(field.calls.is_empty() && task.tree() == before, "nothing is asked and nothing written");
+}
+
+#[test]
+fn ex_pre_30_an_intake_run_never_enters_a_publication() {
+    let task = TaskRoot::new();
+    let issued = receipt(&task, "draft");
+    task.submit(intake(1, &issued), accepts(1)).ok();
+    let result = with(published_result(), result_with(1, json!({"inputHead": null})));
+    let report = task.due_pass([says(observation(1, "succeeded")), says(result)]).ok();
+    assert_eq!((&report["error"], &task.run(1)["kind"]), (&Json::Null, &json!("intake")));
+    not_publishable(&task);
 }
 
 #[test]

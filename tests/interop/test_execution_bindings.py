@@ -173,7 +173,7 @@ class Alike(unittest.TestCase):
     def setUp(self):
         self.language = "all"
 
-    def test_part_of_ex_bnd_44_operator_acts_are_there_in_every_binding(self):
+    def test_ex_bnd_44_operator_acts_are_there_in_every_binding(self):
         """The command line comes later."""
         evidence = {"operationId": "op-1", "evidence": "seen in the console by ops"}
         answers = []

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use gallivant_core::Code;
+use gallivant_core::artifacts::Detail;
 use serde_json::{Value as Json, json};
 
 use crate::support::publication::Fate;
@@ -253,6 +254,23 @@ fn ex_art_30_the_mode_guard_runs_again_when_a_verified_result_is_published_later
     git(&repository.checkout(), &["config", "core.fileMode", "false"]);
     mode(&repository.checkout().join("README"), 0o755);
     blocked(&repository, &task, "dirty");
+}
+
+#[test]
+fn ex_jrn_60_a_cached_artifact_that_was_changed_stays_invalid() {
+    let repository = Repository::new();
+    let task = repository.task(json!({}));
+    // An older package redacted what it kept.
+    let mut kept: Json = serde_json::from_str(&task.text("run-1/result.json")).expect("JSON");
+    kept["files"][0]["text"] = json!("[redacted]");
+    task.plant("run-1/result.json", kept.to_string());
+    let answer = blocked(&repository, &task, "result-validation");
+    assert!(answer["detail"].as_str().is_some_and(|detail| detail.ends_with("detail=`text`")), "{answer}");
+    let error = Detail::Text.refuse(Some(0));
+    assert_eq!(
+        error.remedy(),
+        "restore the exact artifact of the recorded job and root turn; do not dispatch"
+    );
 }
 
 #[test]

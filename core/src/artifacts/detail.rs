@@ -131,6 +131,10 @@ impl Detail {
             Detail::LeftOver => {
                 "look at the files that begin with .gallivant- in the checkout, and remove them by hand"
             }
+            // What was kept is no longer what the provider gave (EX-JRN-60).
+            Detail::Hash | Detail::Text => {
+                "restore the exact artifact of the recorded job and root turn; do not dispatch"
+            }
             _ => "correct the result at its source; what is refused is not published and not retried",
         }
     }

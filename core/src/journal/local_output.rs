@@ -46,6 +46,26 @@ pub enum Next {
     Drained,
 }
 
+/// The points of a turn at which a test stops it (EX-SEA-07).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputPoint {
+    /// The page is durable, its events are not appended yet.
+    Page,
+    /// All its events are durable, also where it has none; the cursor still stands before it.
+    Events,
+}
+
+impl OutputPoint {
+    /// The point's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OutputPoint::Page => "output.page",
+            OutputPoint::Events => "output.events",
+        }
+    }
+}
+
 /// What one turn of a run has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
@@ -162,18 +182,34 @@ impl LocalOutput {
         self.persist(&state.after(page, size))
     }
 
+    /// As [`LocalOutput::serve_at`], without anything at the points.
+    ///
+    /// # Errors
+    /// Those of the steps.
+    pub fn serve(&mut self, run: LocalRun, journal: &mut Journal) -> Result<Served> {
+        self.serve_at(run, journal, &mut |_| Ok(()))
+    }
+
     /// One turn: takes in at most one page, and then, where nothing is left to take in, removes what has expired. The
     /// steps are those that [`LocalOutput::next`], [`LocalOutput::save`], [`Journal::append`], [`LocalOutput::finish`],
     /// [`LocalOutput::note_pending`] and [`LocalOutput::clean_up`] make one by one.
     ///
     /// # Errors
-    /// Those of the steps. The next turn goes on where this one has stopped, and no event is there twice.
-    pub fn serve(&mut self, run: LocalRun, journal: &mut Journal) -> Result<Served> {
+    /// Those of the steps and of `at`, which is told of each point as it is reached. The next turn goes on where this one has
+    /// stopped, and no event is there twice.
+    pub fn serve_at(
+        &mut self,
+        run: LocalRun,
+        journal: &mut Journal,
+        at: &mut dyn FnMut(OutputPoint) -> Result<()>,
+    ) -> Result<Served> {
         let mut served = Served { records: 0, bytes: 0, is_left: true };
         match self.next(run)? {
             Next::Page(page) => {
                 self.save(&page)?;
+                at(OutputPoint::Page)?;
                 journal.append(&page.events)?;
+                at(OutputPoint::Events)?;
                 self.finish(&page)?;
                 (served.records, served.bytes) = (page.events.len(), page.end - page.start);
             }

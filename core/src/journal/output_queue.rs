@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::error::{input, io_error, queue_error};
 use super::event::Owner;
-use super::local_output::{LocalOutput, LocalRun, Served, is_drained, persist, read_state};
+use super::local_output::{LocalOutput, LocalRun, OutputPoint, Served, is_drained, persist, read_state};
 use super::output_state::check_member;
 use super::retention::has_private_files;
 use super::writer::{Journal, opening};
@@ -125,25 +125,38 @@ impl OutputQueue {
         Ok(true)
     }
 
-    /// One page of the first queued run and one of the current run (EX-JRN-35), also where there is no current one. The queued
-    /// one goes to the end if anything of it is left, and out of the queue otherwise (EX-JRN-37).
-    ///
-    /// `source` tells what it needs to know of a run.
+    /// As [`OutputQueue::pass_at`], without anything at the points.
     ///
     /// # Errors
-    /// Those of a turn and of [`OutputQueue::runs`]. A queued run that cannot be
-    /// served goes to the end, so that it holds up no other, and what is wrong with the queue does not hold up the current run.
+    /// Those of [`OutputQueue::pass_at`].
     pub fn pass(
         &mut self,
         current: Option<&str>,
         source: &mut dyn FnMut(&str) -> Result<Source>,
     ) -> Result<Pass> {
+        self.pass_at(current, source, &mut |_| Ok(()))
+    }
+
+    /// One page of the first queued run and one of the current run (EX-JRN-35), also where there is no current one. The queued
+    /// one goes to the end if anything of it is left, and out of the queue otherwise (EX-JRN-37).
+    ///
+    /// `source` tells what it needs to know of a run, and `at` is told of each point of a turn as it is reached.
+    ///
+    /// # Errors
+    /// Those of a turn, of `at` and of [`OutputQueue::runs`]. A queued run that cannot be
+    /// served goes to the end, so that it holds up no other, and what is wrong with the queue does not hold up the current run.
+    pub fn pass_at(
+        &mut self,
+        current: Option<&str>,
+        source: &mut dyn FnMut(&str) -> Result<Source>,
+        at: &mut dyn FnMut(OutputPoint) -> Result<()>,
+    ) -> Result<Pass> {
         let queue = self.read();
         let first = queue.as_ref().ok().and_then(|queue| queue.runs.first().cloned());
-        let queued = queue.and_then(|queue| self.serve_first(queue, source));
+        let queued = queue.and_then(|queue| self.serve_first(queue, source, at));
         let current = current.filter(|run_id| first.as_deref() != Some(run_id));
         let current = match current {
-            Some(run_id) => Some((run_id.to_owned(), self.turn(run_id, source)?)),
+            Some(run_id) => Some((run_id.to_owned(), self.turn(run_id, source, at)?)),
             None => None,
         };
         Ok(Pass { queued: queued?, current })
@@ -153,14 +166,20 @@ impl OutputQueue {
         &mut self,
         queue: Queue,
         source: &mut dyn FnMut(&str) -> Result<Source>,
+        at: &mut dyn FnMut(OutputPoint) -> Result<()>,
     ) -> Result<Option<(String, Served)>> {
         let Some(first) = queue.runs.first().cloned() else { return Ok(None) };
-        let turn = self.turn(&first, source);
+        let turn = self.turn(&first, source, at);
         self.rotate(queue, turn.as_ref().map_or(true, |served| served.is_left))?;
         Ok(Some((first, turn?)))
     }
 
-    fn turn(&self, run_id: &str, source: &mut dyn FnMut(&str) -> Result<Source>) -> Result<Served> {
+    fn turn(
+        &self,
+        run_id: &str,
+        source: &mut dyn FnMut(&str) -> Result<Source>,
+        at: &mut dyn FnMut(OutputPoint) -> Result<()>,
+    ) -> Result<Served> {
         // A run whose directory is gone has neither output nor private files.
         if self.directory(run_id)?.is_none() {
             return Ok(Served { records: 0, bytes: 0, is_left: false });
@@ -170,7 +189,7 @@ impl OutputQueue {
         // The events are redacted already, with the retained secrets of the run besides.
         let redactor = Redactor::new(&secrets, Patterns::Recognised)?;
         let mut journal = Journal::open(&path, owner, &self.host, &redactor)?;
-        LocalOutput::open(&path, &self.host, &secrets)?.serve(run, &mut journal)
+        LocalOutput::open(&path, &self.host, &secrets)?.serve_at(run, &mut journal, at)
     }
 
     /// Takes the first run out, and puts it at the end if anything of it is left.

@@ -4,7 +4,7 @@
 use super::pass::journal_owner;
 use super::task::Task;
 use crate::error::{Code, Error, Result};
-use crate::journal::{LocalRun, OutputQueue, Projection, Source};
+use crate::journal::{LocalRun, OutputPoint, OutputQueue, Projection, Source};
 
 /// Serves the queue. Runs of a process host of the host program's own are that program's to serve.
 ///
@@ -27,7 +27,8 @@ pub(super) fn serve(task: &Task) -> Result<()> {
             secrets: inner.options.secrets.clone(),
         })
     };
-    let served = queue.pass(current.map(|run| run.run_id.as_str()), &mut source)?;
+    let mut at = |point: OutputPoint| task.point(point.name());
+    let served = queue.pass_at(current.map(|run| run.run_id.as_str()), &mut source, &mut at)?;
     for (run_id, served) in [served.queued, served.current].into_iter().flatten() {
         if served.records > 0 {
             // The projection can be made again at any time.
