@@ -55,7 +55,10 @@ build:
 demo: build
 	python3 examples/demo/demo.py $(BUILT)/examples/status-bar
 
-test: build test-rust test-c test-python test-node test-interop test-examples test-docs
+# The suites of Python and Node wait more than they work, so that they go side by side.
+test: build test-rust test-c
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-python test-node
+	$(MAKE) --no-print-directory test-interop test-examples test-docs
 	@echo 'all tests passed'
 
 test-rust:
