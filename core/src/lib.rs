@@ -71,6 +71,7 @@ pub mod redaction;
 pub mod storage;
 pub mod testing;
 pub mod verification;
+mod words;
 
 pub use error::{Code, Error, Kind, Result};
 pub use host::Host;

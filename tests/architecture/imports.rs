@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("process", &["error", "clock"]),
     ("digest", &[]),
     ("json", &["error"]),
+    ("words", &[]),
     ("storage", &["error", "clock", "host"]),
     ("host", &["clock", "random", "process", "storage"]),
     ("testing", &["error", "clock", "random", "process", "storage", "host", "json", "execution"]),
@@ -34,7 +35,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("redaction", &["error", "json"]),
     ("artifacts", &["error", "clock", "random", "process", "digest", "json", "storage", "host"]),
-    ("journal", &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction"]),
+    (
+        "journal",
+        &["error", "clock", "random", "process", "digest", "json", "storage", "host", "redaction", "words"],
+    ),
     (
         "verification",
         &[
@@ -66,6 +70,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "artifacts",
             "verification",
             "local_runner",
+            "words",
         ],
     ),
     (
@@ -82,6 +87,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "artifacts",
             "verification",
             "execution",
+            "words",
         ],
     ),
 ];

@@ -9,10 +9,10 @@ use std::io;
 use super::job::number;
 use super::ledger::record::{Execution, Operation};
 use super::version;
-use super::words::words;
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
 use crate::storage::Directory;
+use crate::words::words;
 
 /// The checkpoint's name in a run's directory.
 pub const APPLICATION: &str = "result-application.json";

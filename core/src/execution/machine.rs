@@ -16,10 +16,10 @@ use std::task::{Context, Poll, Waker};
 use super::contract::{Method, TransportError};
 use super::ledger::lock::AbortToken;
 use super::limits::Limits;
-use super::words::words;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
+use crate::words::words;
 
 /// Unique within the process (EX-BND-39).
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);

@@ -63,7 +63,6 @@ pub mod states;
 pub mod transition;
 pub mod transport;
 pub mod version;
-pub(crate) mod words;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
 pub use boundary::{Boundary, Called, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};

@@ -2,8 +2,8 @@
 //! recorded.
 
 use super::ledger::record::{CancellationStatus, Execution, StopFence};
-use super::words::words;
 use crate::json::{Object, Value};
+use crate::words::words;
 
 words! {
     /// How a preparation stands.

@@ -2,6 +2,7 @@
 
 use crate::digest::sha256;
 use crate::json::{Number, Object, Value, canonical};
+use crate::words::words;
 
 /// The replay key of an event: a hash that is compared whole.
 pub type Key = [u8; 32];
@@ -87,33 +88,6 @@ impl Event {
         let content = Content::Gap(reason);
         Event { id: id.into(), provider_sequence: None, provenance, timestamp: None, content }
     }
-}
-
-macro_rules! words {
-    ($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+ }) => {
-        $(#[doc = $about])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[doc = $doc])+ $variant,)+
-        }
-
-        impl $name {
-            /// Every word, in the order of the specification.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
-
-            /// The word as it stands in files.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self { $($name::$variant => $word,)+ }
-            }
-
-            /// What this word says, if it is one.
-            #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.word() == word)
-            }
-        }
-    };
 }
 
 words! {

@@ -1,7 +1,7 @@
 //! What a publication does next (EX-ART-39): a pure function of its checkpoint and of what is found now.
 
 use crate::execution::application::Status;
-use crate::execution::words::words;
+use crate::words::words;
 
 /// What of a checkpoint decides.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The checks of a choice against a record, in their one order (EX-CAP-28): pure, and before anything is saved.
 
-use super::super::words::words;
 use super::record::{Capability, Continuation, Models, PREPARATION_VERSION};
 use crate::error::{Code, Error, Result};
 use crate::json::Value;
+use crate::words::words;
 
 words! {
     /// What a dispatch is for.

@@ -1,10 +1,10 @@
 //! The capability record of one provider (EX-CAP-02): its fields, and their JSON form.
 
 use super::super::contract::Promised;
-use super::super::words::words;
 use super::members::{Members, list, written};
 use crate::error::Result;
 use crate::json::{Object, Value};
+use crate::words::words;
 
 /// The only version of a preparation that this library knows how to use (EX-CAP-16).
 pub const PREPARATION_VERSION: u64 = 1;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::super::words::words;
 use super::method::Method;
 use crate::error::Code;
 use crate::json::Value;
+use crate::words::words;
 
 words! {
     /// The kind of a failure (EX-TRA-26).

@@ -1,7 +1,7 @@
 //! The methods of a transport, how long a reply may be, and which methods a transport has.
 
-use super::super::words::words;
 use crate::error::{Code, Error, Result};
+use crate::words::words;
 
 words! {
     /// A method of a transport.

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::super::words::words;
 use super::method::Method;
 use super::reply::{Reply, protocol};
 use crate::error::Result;
 use crate::execution::capability::record::Preparation;
 use crate::json::Value;
+use crate::words::words;
 
 /// The most bytes that a grant may have as JSON without white space (EX-TRA-12).
 pub const GRANT_BYTES: usize = 16_384;

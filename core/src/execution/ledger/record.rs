@@ -9,8 +9,8 @@ pub use crate::execution::capability::RunKind;
 pub use crate::execution::contract::Phase;
 use crate::execution::money::{Nanos, Round};
 use crate::execution::states::{ProviderState, TerminalState};
-use crate::execution::words::words;
 use crate::json::{Object, Value};
+use crate::words::words;
 
 words! {
     /// How an operation was dispatched.
