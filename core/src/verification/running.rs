@@ -340,7 +340,11 @@ impl Report {
 /// looked at by and by.
 #[cfg(target_os = "linux")]
 fn exit_descriptor(pid: u32) -> io::Result<Option<OwnedFd>> {
-    open_process(pid.cast_signed())
+    match open_process(pid.cast_signed()) {
+        // An old kernel, or a filter of system calls.
+        Err(error) if error.raw_os_error() == Some(Errno::NOSYS.raw_os_error()) => Ok(None),
+        opened => opened,
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
