@@ -4,7 +4,6 @@
 
 mod clauses;
 mod imports;
-mod later;
 mod manifests;
 mod pages;
 mod tidy;
