@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The checks of the Python package that need pip: the stub against the native module, types, the middleware under a real
-# server, and the wheel, which is built, listed, searched for the builder's paths, and used from an environment that
-# holds nothing else.
+# server, and the wheel, which is built, listed, and used from an environment that holds nothing else. What is published is
+# built and checked by packages/.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -35,9 +35,7 @@ PYTHONPATH=$here/python "$work/served/bin/python" "$here/tests/served/check.py"
 PYTHONPATH=$here/python "$work/served/bin/python" "$here/tests/served/replay_check.py"
 
 step 'wheel: built and listed'
-# A panic names the file it is in; without this the wheel would name the builder's directories.
-RUSTFLAGS="--remap-path-prefix=$root=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo --remap-path-prefix=$HOME=home" \
-    maturin build --release --locked --quiet --manifest-path "$here/Cargo.toml" --target-dir "$target/wheel" --out "$work/dist"
+maturin build --release --locked --quiet --manifest-path "$here/Cargo.toml" --target-dir "$target" --out "$work/dist"
 wheel=$(echo "$work"/dist/gallivant-*.whl)
 unpacked=$work/unpacked
 python3 -m zipfile -e "$wheel" "$unpacked"
@@ -48,12 +46,6 @@ $(cd "$here/python" && find gallivant -type f \( -name '*.py' -o -name '*.pyi' -
 LIST
 grep -q '^Tag: cp39-abi3-' "$unpacked"/gallivant-*.dist-info/WHEEL
 grep -q 'gallivant-hook=gallivant.hook:main' "$unpacked"/gallivant-*.dist-info/entry_points.txt
-for path in "$root" "$HOME" "$work"; do
-    if grep -rlF -e "$path/" "$unpacked"; then
-        echo "check.sh: the wheel names $path" >&2
-        exit 1
-    fi
-done
 
 step 'wheel: used from an empty environment'
 python3 -m venv --without-pip "$work/empty"

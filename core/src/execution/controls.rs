@@ -13,8 +13,12 @@ use crate::error::{Code, Error, Result};
 use crate::json::{Number, Object, Value};
 use crate::storage::Directory;
 
-/// The directory of the controls in a task's root.
+/// The directory of the controls in a task's root. It is made before the ledger is first written, whose Persist then makes
+/// its name durable too, so that a stop has nothing to add to it.
 pub const CONTROLS: &str = "controls";
+/// Stands in a task's root from before a stop makes `controls/` until that name is durable: what it stands beside may be lost
+/// with the power.
+pub const CONTROLS_UNSYNCED: &str = ".controls-unsynced";
 const VERSION: u64 = 1;
 /// A control is a line with a reason in it.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -99,30 +103,39 @@ pub fn queued(root: &dyn Directory) -> Result<Option<String>> {
     Ok(list(root)?.into_iter().find(Control::is_queued).map(|control| control.id))
 }
 
+/// Makes the directory of the controls, where there is none. Its name is durable once the root has been synced.
+///
+/// # Errors
+/// `EXECUTION_IO`.
+pub fn make(root: &dyn Directory) -> Result<()> {
+    match root.make_directory(CONTROLS) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(unreadable),
+    }
+}
+
 /// Queues a stop; one with the same id that is there already stays as it is. Whoever calls this holds `publication.lock`, which
-/// keeps other requests out. The control is durable once this has returned.
+/// keeps other requests out. The control is durable once this has returned: two syncs where the ledger was written more than
+/// once or a control stands already, one more for the name of the directory otherwise.
 ///
 /// # Errors
 /// `EXECUTION_IO`.
 pub fn queue(
     root: &dyn Directory,
+    ledger: &Ledger,
     id: &str,
     run_id: Option<&str>,
     reason: &str,
     requested_at: u64,
     writer: &mut Writer,
 ) -> Result<()> {
-    let controls = open_or_create(root)?;
+    let controls = open_durably(root, ledger)?;
     let name = format!("{id}.json");
     match controls.metadata(&name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         // Whoever queued it may have died before that was durable.
         Ok(_) => return controls.sync().and_then(|()| root.sync()).map_err(unreadable),
         Err(error) => return Err(unreadable(error)),
-    }
-    if !controls.names().map_err(unreadable)?.iter().any(|name| name.ends_with(".json")) {
-        // Whoever made the directory may have died before its name was durable; what stands in it proves that it is.
-        root.sync().map_err(unreadable)?;
     }
     let members = [
         ("version", number(VERSION)),
@@ -133,6 +146,36 @@ pub fn queue(
         ("status", Value::from(QUEUED)),
     ];
     save(&*controls, &name, members.into_iter().collect(), writer)
+}
+
+/// The directory of the controls, whose name is durable.
+///
+/// Two things prove that without a sync: a control stands in it, which nobody writes before; or a Persist that came after its
+/// making has ended, because the ledger tells of a later one. Only the first Persist of a ledger makes the directory, or a stop
+/// that finds none, and the mark of that is taken away after its sync.
+fn open_durably(root: &dyn Directory, ledger: &Ledger) -> Result<Arc<dyn Directory>> {
+    let controls = match root.open_directory(CONTROLS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            root.append(CONTROLS_UNSYNCED, b"").map_err(unreadable)?;
+            make(root)?;
+            root.open_directory(CONTROLS).map_err(unreadable)?
+        }
+        opened => opened.map_err(unreadable)?,
+    };
+    let is_marked = match root.metadata(CONTROLS_UNSYNCED) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        looked => looked.map(|_| true).map_err(unreadable)?,
+    };
+    let is_durable = !is_marked
+        && (ledger.was_written_again()
+            || controls.names().map_err(unreadable)?.iter().any(|name| name.ends_with(".json")));
+    if !is_durable {
+        root.sync().map_err(unreadable)?;
+    }
+    if is_marked {
+        root.remove(CONTROLS_UNSYNCED).map_err(unreadable)?;
+    }
+    Ok(controls)
 }
 
 /// Brings the receipts of applied controls up to what the ledger says of their runs (EX-CAN-22).
@@ -183,10 +226,7 @@ fn save(controls: &dyn Directory, name: &str, content: Object, writer: &mut Writ
 fn open_or_create(root: &dyn Directory) -> Result<Arc<dyn Directory>> {
     match root.open_directory(CONTROLS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            match root.make_directory(CONTROLS) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made.map_err(unreadable)?,
-            }
+            make(root)?;
             root.open_directory(CONTROLS).map_err(unreadable)
         }
         opened => opened.map_err(unreadable),

@@ -49,7 +49,8 @@ pub(crate) fn read_object(run: &dyn Directory, name: &str) -> Result<Option<Obje
 }
 
 /// Writes the job record of a run as the ledger has it, creating the run's directory where it is missing. Members that only a
-/// process run has stay as they are. Nothing is written where it says so already.
+/// process run has stay as they are. Nothing is written where it says so already. The record is durable once this has returned
+/// for a process and for a settled run; else it is whole, and the next pass writes it again if the power took the newer one.
 ///
 /// # Errors
 /// `EXECUTION_IO`. The ledger stands; the next pass writes the record again.
@@ -84,9 +85,17 @@ pub fn align(
             next.insert("exit", exit);
         }
     }
+    // Of a remote run that goes on this is nothing but a copy, which the next pass mends from the ledger. What only it says of a
+    // process, and how a run ended, which no pass may come to again, has to last.
+    let must_last = next.get("process").is_some() || run.is_settled();
     let mut text = Value::Object(next).to_json();
     text.push('\n');
-    writer.persist(&*directory, &format!("{}/", run.run_id), JOB, &text)
+    let below = format!("{}/", run.run_id);
+    if must_last {
+        writer.persist(&*directory, &below, JOB, &text)
+    } else {
+        writer.copy(&*directory, &below, JOB, &text)
+    }
 }
 
 /// Writes a job record as it is given, durably, creating the run's directory where it is missing.

@@ -18,6 +18,8 @@ pub(crate) const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 pub enum Durability {
     /// Atomic for readers, not synced: after a power loss the old content, the new one, or nothing usable.
     Observed,
+    /// The content is synced and its name is not: after a power loss the old or the new file, whole.
+    Whole,
     /// Synced, file and directory, before the call returns.
     Durable,
 }
@@ -71,11 +73,12 @@ pub fn publish_pieces(
         created => created?,
     };
     let durable = replacement.durability == Durability::Durable;
-    let filled = file.write_pieces(pieces).and_then(|()| if durable { file.sync() } else { Ok(()) });
+    let is_exchanged = replacement.durability == Durability::Observed;
+    let filled = file.write_pieces(pieces).and_then(|()| if is_exchanged { Ok(()) } else { file.sync() });
     let mut new = Some(file).filter(|_| replacement.keep);
     let mut kept = None;
     let Err(failure) = filled.map_err(Failure::Staged).and_then(|()| match replacement.judged {
-        Some(judged) if !durable && directory.gains_by_exchange() => {
+        Some(judged) if is_exchanged && directory.gains_by_exchange() => {
             exchange(directory, staged, replacement.name, &judged, || kept = keep(&mut new))
         }
         _ => directory

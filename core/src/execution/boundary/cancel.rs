@@ -127,7 +127,7 @@ pub(super) fn request_cancel(inner: &Arc<Inner>, abort: &AbortToken, input: &Obj
     let now = inner.host.clock.wall_ms();
     {
         let mut files = inner.files.lock().unwrap_or_else(PoisonError::into_inner);
-        controls::queue(&*root, &control_id, run_id.as_deref(), &reason, now, &mut files.writer)?;
+        controls::queue(&*root, &ledger, &control_id, run_id.as_deref(), &reason, now, &mut files.writer)?;
     }
     crate::execution::faults::pass(&*inner.options.faults, "control.queued")
         .map_err(|error| Error::new(Code::ExecutionIo, "the control failed").with_source(error))?;

@@ -94,6 +94,7 @@ impl Task {
         if self.ledger.created_at.is_none() {
             // Whoever made the root may have died before its name was durable, and every later write relies on it.
             self.inner.sync_root_name()?;
+            controls::make(&*self.root)?;
         }
         let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &mut *files;

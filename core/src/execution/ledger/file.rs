@@ -108,7 +108,7 @@ impl LedgerFile {
     /// # Errors
     /// `EXECUTION_IO`. It is not known then whether the old or the new one stands there; both are whole.
     pub fn persist(&mut self, root: &dyn Directory, ledger: &Ledger, writer: &mut Writer) -> Result<()> {
-        writer.persist_pieces(root, "", LEDGER, &ledger.text().pieces())?;
+        writer.replace(root, "", LEDGER, &ledger.text().pieces(), Durability::Durable)?;
         if self.known.is_none() {
             self.has_valid_cursors = false;
         }
@@ -144,15 +144,25 @@ impl Writer {
     /// # Errors
     /// `EXECUTION_IO`.
     pub fn persist(&mut self, directory: &dyn Directory, below: &str, name: &str, text: &str) -> Result<()> {
-        self.persist_pieces(directory, below, name, &[text.as_bytes()])
+        self.replace(directory, below, name, &[text.as_bytes()], Durability::Durable)
     }
 
-    fn persist_pieces(
+    /// As [`Writer::persist`], without the sync of the directory: after a power loss the old file or the new one stands there,
+    /// whole. For a copy of what another file says for certain.
+    ///
+    /// # Errors
+    /// `EXECUTION_IO`.
+    pub fn copy(&mut self, directory: &dyn Directory, below: &str, name: &str, text: &str) -> Result<()> {
+        self.replace(directory, below, name, &[text.as_bytes()], Durability::Whole)
+    }
+
+    fn replace(
         &mut self,
         directory: &dyn Directory,
         below: &str,
         name: &str,
         pieces: &[&[u8]],
+        durability: Durability,
     ) -> Result<()> {
         let failed =
             |error| Error::new(Code::ExecutionIo, format!("{name} cannot be saved")).with_source(error);
@@ -162,7 +172,7 @@ impl Writer {
             name,
             staged: &staged,
             bytes: &[],
-            durability: Durability::Durable,
+            durability,
             keep: false,
             judged: None,
         };

@@ -225,6 +225,12 @@ impl Ledger {
         unknown.min_by_key(|operation| operation.sequence)
     }
 
+    /// Whether a Persist has ended before the one that wrote this: an operation is accepted only after its intent was saved.
+    #[must_use]
+    pub fn was_written_again(&self) -> bool {
+        self.operations.records().any(|operation| operation.acceptance == Acceptance::Accepted)
+    }
+
     /// Whether the current run forbids another one (EX-BND-18).
     #[must_use]
     pub fn live_run(&self) -> Option<&Execution> {
