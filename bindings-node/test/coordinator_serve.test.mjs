@@ -205,7 +205,7 @@ test('it_shows_its_agents_and_speaks_to_no_stranger', { timeout: 60_000 }, async
 
 test('a_wrong_call_is_told_in_one_line', { timeout: 60_000 }, async (t) => {
   const program = new URL('../../examples/node-coordinator/serve.mjs', import.meta.url).pathname
-  const usage = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS]\n'
+  const usage = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS] [--repository FILE]\n'
   assert.deepEqual(await runNode([program, 'only-one']), { code: 2, signal: null, stdout: '', stderr: usage })
   const env = { ...process.env }
   delete env.HOSTED_AGENTS_KEY
