@@ -4,9 +4,8 @@
  *     ROOT/tasks/ID/task.json    what somebody has asked for, written once and never changed
  *     ROOT/tasks/ID/work         the boundary's root: ledger, journal, result, and how far its publication has come
  *
- * Nothing else is kept. What is done next follows from these files alone, so that a coordinator which was killed at any moment
- * goes on where they stand, and several may work on one root: the boundaries' locks let one of them act on a task at a time.
- *
+ * Nothing else is kept. What is done next follows from these files alone, so that a coordinator which was killed at any moment goes
+ * on where they stand, and several may work on one root: the boundaries' locks let one of them act on a task at a time.
  * The operation's id is made of the task and not of the attempt (EX-LED-72): a dispatch that is repeated meets the first one.
  */
 
@@ -25,7 +24,7 @@ export const TASK_ID = /^\w[\w.-]{0,63}$/
 const BUSY = new Set(['EXECUTION_BUSY', 'EXECUTION_PUBLICATION_BUSY'])
 /** What may go by itself. Every other refusal of a dispatch is for a person, and not tried again by itself (EX-LED-41). */
 const PASSES = new Set([...BUSY, 'EXECUTION_IO', 'EXECUTION_DEADLINE', 'EXECUTION_ACCEPTANCE_UNKNOWN'])
-/** How long a publication that failed waits, in milliseconds: twice as long each time, and no longer. */
+/** How long a publication that failed waits, in milliseconds: twice as long each time. */
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [1000, 60_000]
 
 /** How a publication ends. What is blocked, no repetition changes. */
@@ -207,9 +206,10 @@ export class Tasks {
   }
 
   async #settled(task, report) {
+    const before = task.outcome
     this.#note(task, report)
     await task.learn()
-    if (task.phase !== 'runs') this.#report(`${task.id} has ended: ${task.isKnown ? wordOf(task.outcome) : 'stopped'}`)
+    if (before === null && task.phase !== 'runs') this.#report(`${task.id} has ended: ${task.isKnown ? wordOf(task.outcome) : 'stopped'}`)
   }
 
   #note(task, { error, nextAttemptAt }) {
