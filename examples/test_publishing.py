@@ -246,6 +246,15 @@ class ToABranch(Publishing):
             self.coordinator.end()
             self.start()
 
+    def test_asked_to_end_it_lets_a_publication_end_that_has_begun(self):
+        self.checks("sleep 1.5\n")
+        self.coordinator.end()
+        self.start()
+        wanted = self.create("wish-1")
+        until(lambda: self.checkpoint(wanted) == "verifying", 40, 0.01)
+        self.assertEqual(self.coordinator.end(kill=False), 0)
+        self.assertEqual((self.checkpoint(wanted), len(self.branches()), len(self.requests())), ("published", 1, 1))
+
     def test_killed_in_the_push_it_takes_what_it_has_pushed_and_opened_for_its_own(self):
         hook = os.path.join(self.origin, "hooks/post-receive")
         os.makedirs(os.path.dirname(hook), exist_ok=True)

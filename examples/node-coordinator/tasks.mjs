@@ -6,6 +6,7 @@
  *
  * Nothing else is kept. What is done next follows from these files alone, so that a coordinator which was killed at any moment goes
  * on where they stand, and several may work on one root: the boundaries' locks let one of them act on a task at a time.
+ *
  * The operation's id is made of the task and not of the attempt (EX-LED-72): a dispatch that is repeated meets the first one.
  */
 
@@ -26,7 +27,6 @@ const BUSY = new Set(['EXECUTION_BUSY', 'EXECUTION_PUBLICATION_BUSY'])
 const PASSES = new Set([...BUSY, 'EXECUTION_IO', 'EXECUTION_DEADLINE', 'EXECUTION_ACCEPTANCE_UNKNOWN'])
 /** How long a publication that failed waits, in milliseconds: twice as long each time. */
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [1000, 60_000]
-
 /** How a publication ends. What is blocked, no repetition changes. */
 const ENDS = new Set(['published', 'blocked'])
 
@@ -169,8 +169,8 @@ export class Tasks {
   }
 
   #publisher() {
-    if (this.#publishing === null) throw new Error('this coordinator was started without a repository')
-    return this.#publishing
+    if (this.#publishing !== null) return this.#publishing
+    throw new Error('this coordinator was started without a repository')
   }
 
   /** Has a dispatch or a publication tried again that was refused. */
