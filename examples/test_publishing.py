@@ -14,7 +14,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests/interop"))
-from coordinators import NODE, Process, Provider, exchange, until
+from coordinators import NODE, PYTHON, Process, Provider, exchange, until
 
 sys.path.insert(0, os.path.join(ROOT, "bindings-python/python"))
 from gallivant import errors
@@ -138,6 +138,14 @@ class Publishing(unittest.TestCase):
             self.log.seek(0)
             raise AssertionError(f"{self.ask('GET', f'/tasks/{task}')}\n{self.log.read()}") from late
 
+    def published(self, task):
+        """Waits for a publication by whom nobody can ask."""
+        try:
+            until(lambda: self.checkpoint(task) == "published", 40)
+        except AssertionError as late:
+            self.log.seek(0)
+            raise AssertionError(f"{self.checkpoint(task)}\n{self.log.read()}") from late
+
     def over(self, task):
         return self.until(task, lambda found: found["phase"] == "ended")
 
@@ -245,6 +253,21 @@ class ToABranch(Publishing):
             self.assertEqual((task["publication"], self.branches(), self.requests()), (None, [], {}))
             self.coordinator.end()
             self.start()
+
+    def test_a_coordinator_in_python_goes_on_with_it_and_beside_it(self):
+        first = self.create("wish-1")
+        self.until(first, lambda found: found["job"] is not None)
+        self.coordinator.end()
+        options = ["--progress-ms", "1000", "--repository", self.at("repository.json")]
+        other = Process([*PYTHON, self.root, self.provider.address, *options], self.log)
+        self.addCleanup(other.end)
+        self.published(first)
+        self.start()
+        second = self.create("wish-2")
+        for task in (first, second):
+            self.is_published_once(self.over(task))
+        self.assertEqual((len(self.branches()), len(self.requests())), (2, 2))
+        self.assertEqual(other.end(kill=False), 0)
 
     def test_asked_to_end_it_lets_a_publication_end_that_has_begun(self):
         self.checks("sleep 1.5\n")
