@@ -140,13 +140,14 @@ test('what_the_provider_never_got_is_named_and_never_sent_again_until_a_person_h
 })
 
 test('ex_sch_27_a_submit_that_hangs_keeps_nobody_s_pass', { timeout: 60_000 }, async (t) => {
-  const { provider, coordinator } = await both(t)
+  const { provider, coordinator } = await both(t, { ...AGENTS, everyMs: 500 })
   const { body: { id } } = await coordinator.create('first')
   await coordinator.until(id, ({ job }) => job !== null)
   await provider.control('/fail', { route: 'create', how: 'hang' })
-  await coordinator.create('hangs')
+  const { body: { id: hangs } } = await coordinator.create('hangs')
+  while ((await provider.control('')).jobs < 2) await pause(5)
   assert.equal((await coordinator.until(id, isOver)).ok, true)
-  assert.equal((await provider.control('')).jobs, 2)
+  assert.equal((await coordinator.task(hangs)).job, null)
 })
 
 test('the_output_of_all_runs_comes_on_one_connection_and_goes_on_where_each_stood', { timeout: 60_000 }, async (t) => {
