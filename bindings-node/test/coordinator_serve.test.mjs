@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,7 +70,8 @@ test('ik_06_a_create_is_one_task_for_a_key_also_after_a_kill', { timeout: 60_000
   await coordinator.end('SIGKILL')
   await coordinator.start()
   assert.equal((await coordinator.create('wish-1')).body.id, answers[0].body.id)
-  for (const body of [{ prompt: '', budgetUsd: 1 }, { prompt: 'x', budgetUsd: 0 }, { prompt: 'x' }, { prompt: 'x', budgetUsd: 1, model: 7 }]) {
+  const task = { prompt: 'x', budgetUsd: 1 }
+  for (const body of [{ ...task, prompt: '' }, { ...task, budgetUsd: 0 }, { prompt: 'x' }, { ...task, model: 7 }, { ...task, publish: 1 }, { ...task, publish: true }]) {
     assert.equal((await coordinator.ask('/tasks', body, { 'idempotency-key': JSON.stringify(body) })).status, 400)
   }
   assert.equal(readdirSync(join(root, 'tasks')).length, 1)
@@ -210,6 +211,14 @@ test('a_wrong_call_is_told_in_one_line', { timeout: 60_000 }, async (t) => {
   assert.deepEqual(await runNode([program, 'only-one']), { code: 2, signal: null, stdout: '', stderr: usage })
   const env = { ...process.env }
   delete env.HOSTED_AGENTS_KEY
-  const { code, stderr } = await runNode([program, directoryFor(t), 'http://127.0.0.1:1'], { env })
+  const directory = directoryFor(t)
+  const { code, stderr } = await runNode([program, directory, 'http://127.0.0.1:1'], { env })
   assert.deepEqual([code, stderr], [1, 'coordinator: the provider needs a key, variable=`HOSTED_AGENTS_KEY`\n'])
+  env.HOSTED_AGENTS_KEY = 'a-key'
+  const file = join(directory, 'repository.json')
+  for (const [text, what] of [[null, 'no object'], ['{', 'no JSON'], ['[]', 'member=`repo`'], [JSON.stringify({ repo: 'a', origin: 'b', base: 'c', checks: 'd', approvedHash: 'e' }), 'member=`author`']]) {
+    if (text !== null) writeFileSync(file, text)
+    const said = await runNode([program, directory, 'http://127.0.0.1:1', '--repository', file], { env })
+    assert.deepEqual([said.code, said.stderr], [1, `coordinator: the repository is not described, ${what}, file=\`${file}\`\n`])
+  }
 })
