@@ -101,11 +101,11 @@ class Publishing(unittest.TestCase):
         with open(self.at(name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def checks(self, text):
-        """Approves these commands."""
+    def checks(self, text, repo="org/repo"):
+        """Approves these commands for a repository."""
         self.write("checks", text)
         author = {"name": "A Coordinator", "email": "coordinator@example.org"}
-        described = {"repo": "org/repo", "origin": "origin.git", "base": "main", "author": author, "checks": "checks", "approvedHash": sha256(text)}
+        described = {"repo": repo, "origin": "origin.git", "base": "main", "author": author, "checks": "checks", "approvedHash": sha256(text)}
         self.write("repository.json", json.dumps(described))
 
     def brings(self, files):
@@ -210,14 +210,29 @@ class ToABranch(Publishing):
         self.assertEqual((self.branches(), list(self.requests())), ([task["branch"]], [task["branch"]]))
         self.assertEqual(self.provider.control()["jobs"], 2)
 
-    def test_a_list_of_commands_that_was_changed_waits_for_an_approval(self):
+    def test_what_nobody_has_approved_waits_and_what_is_empty_is_nothing(self):
+        self.brings([])
+        empty = self.create("wish-1")
+        self.until(empty, lambda found: found["job"] is not None)
+        self.brings(FILES)
         self.write("checks", f"{CHECKS}true\n")
-        wanted = self.create("wish-1")
-        task = self.until(wanted, lambda found: found["phase"] == "refused")
-        self.assertEqual((task["error"]["code"], self.branches(), self.requests()), ("EXECUTION_CONFLICT", [], {}))
-        self.write("checks", CHECKS)
-        self.assertEqual(self.ask("POST", f"/tasks/{wanted}/resume", {})[0], 202)
-        self.is_published_once(self.over(wanted))
+        waits = self.create("wish-2")
+
+        def refused():
+            return self.until(waits, lambda found: found["phase"] == "refused")["error"]
+
+        self.assertEqual(refused()["code"], "EXECUTION_CONFLICT")
+        self.assertEqual(self.over(empty)["publication"]["status"], "nothing")
+        # What was approved for one repository is nothing to another.
+        self.checks(CHECKS, "org/another")
+        self.coordinator.end()
+        self.start()
+        self.assertIn("of another repository, repo=`org/repo`", refused()["remedy"])
+        self.assertEqual((self.branches(), self.requests()), ([], {}))
+        self.checks(CHECKS)
+        self.coordinator.end()
+        self.start()
+        self.is_published_once(self.over(waits))
 
     def test_a_hostile_manifest_is_blocked_by_name_and_touches_nothing(self):
         hostile = [

@@ -85,6 +85,7 @@ export class Publishing {
    * anything is cloned or paid for (EX-VER-39), and that its checkout stands.
    */
   async prepare({ id, wanted }) {
+    this.#isOurs(wanted.publish)
     await sandboxReadiness({ runtime: this.#repository.runtime?.directory, runtimePrograms: this.#repository.runtime?.programs })
     await this.#checkout(id, wanted.publish)
   }
@@ -94,7 +95,7 @@ export class Publishing {
    * again after everything, and is one commit, one push and one pull request all the same.
    */
   async publish(task) {
-    const { repo, origin, base, branch } = task.wanted.publish
+    const { repo, origin, base, branch } = this.#isOurs(task.wanted.publish)
     const plan = { repo, origin, base, branch, author: this.#repository.author, verification: await this.#verification() }
     const checkout = await this.#checkout(task.id, task.wanted.publish)
     const scratch = join(this.#tasks, task.id, 'scratch')
@@ -103,6 +104,12 @@ export class Publishing {
     return reconcileExecutionResult(task.execution, task.runId, {
       plan, checkout, scratch, runtime, environment: process.env, publisher: this.#requests, entryStopped: () => task.isStopping,
     })
+  }
+
+  /** What was approved for one repository is nothing to another, to which this coordinator may have been turned since. */
+  #isOurs(place) {
+    if (place.repo === this.repo) return place
+    throw new PublishingError(`the task is of another repository, repo=\`${place.repo}\``)
   }
 
   /** The list is read anew each time: what was approved is the file's content and not its name (EX-VER-01). */

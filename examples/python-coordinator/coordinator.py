@@ -194,7 +194,7 @@ class Coordinator:
             # A stop came before the push: a pass writes its fence down.
             task.execution.startup(signal=self.over)
             task.learn()
-        except errors.ExecutionError as refused:
+        except (errors.ExecutionError, OSError) as refused:
             if not isinstance(refused, PASSES):
                 task.phase = "refused"
             raise

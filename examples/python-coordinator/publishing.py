@@ -2,8 +2,8 @@
 `examples/node-coordinator/publishing.mjs`, over the same files. A coordinator in each language may work on one root, and whichever
 comes first publishes a result; what the other finds then is published.
 
-The file that describes the repository has `repo`, `origin`, `base`, `author`, `checks` and `approvedHash`, as the README of that
-example tells. A task that is to be published has `publish` in its `task.json`: `{repo, origin, base, branch, inputHead}`.
+The file that describes the repository has the members that `publishing.mjs` tells of; `repo`, `origin` and `base` stand in the task
+too, as they were when it was made. A task that is to be published has `publish` in its `task.json`: `{repo, origin, base, branch, inputHead}`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ class Publishing:
     def __init__(self, root, file):
         with open(file, encoding="utf-8") as described:
             self.repository = json.load(described)
-        # It may be relative to the file.
-        self.checks = os.path.join(os.path.dirname(os.path.abspath(file)), self.repository["checks"])
+        # Paths may be relative to the file.
+        at = os.path.dirname(os.path.abspath(file))
+        self.checks = os.path.join(at, self.repository["checks"])
+        runtime = self.repository.get("runtime")
+        self.runtime = runtime and {name: os.path.join(at, runtime[name]) for name in ("directory", "programs")}
         self.tasks = os.path.join(root, "tasks")
         self.requests = PullRequestBook(os.path.join(root, "requests"))
 
@@ -47,11 +50,14 @@ class Publishing:
         """Makes sure, before anything is paid for, that what a task will have made can be published: that a result could be verified
         here (EX-VER-39), and that there is a checkout.
         """
-        sandbox_readiness()
+        self.check(task)
+        runtime = self.runtime or {}
+        sandbox_readiness(runtime=runtime.get("directory"), runtime_programs=runtime.get("programs"))
         self.checkout(task)
 
     def publish(self, task):
         """Goes on with the publication of a task's result from wherever it stands, and gives what it has come to."""
+        self.check(task)
         where = task.wanted["publish"]
         plan = {name: where[name] for name in ("repo", "origin", "base", "branch")}
         # The list is read anew each time: what was approved is the file's content and not its name (EX-VER-01).
@@ -71,8 +77,14 @@ class Publishing:
             publisher=self.requests,
             # A stop is in the task's ledger, where the library looks itself.
             entry_stopped=lambda run_id: False,
+            runtime=self.runtime,
             environment=os.environ,
         )
+
+    def check(self, task):
+        """What was approved for one repository is nothing to another."""
+        if task.wanted["publish"]["repo"] != self.repository["repo"]:
+            raise OSError("the task is of another repository")
 
     def checkout(self, task):
         """The task's checkout, at its branch. It gets its name once it is whole, and then only publications change it."""
