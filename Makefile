@@ -24,7 +24,7 @@ CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant -- -C 
 	test-rust test-c test-python test-node test-interop test-examples test-docs
 
 help:
-	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch'
+	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch, and publish a result'
 	@echo 'make test        build, then run the tests of all languages'
 	@echo 'make check       what needs pip, npm or valgrind: lints, stubs, types, packages; CI runs it beside the tests'
 	@echo 'make check-all   that, the address sanitizer (nightly), the browser, the packages, the site, every pair of languages'

@@ -117,6 +117,27 @@ class Demo(unittest.TestCase):
         self.assertTrue(self.lines("books", "job-1: mend the build, succeeded, $0.25, created by 1 request"), self.said)
         self.assertTrue(self.lines("books", "1 job in all"), self.said)
 
+    def test_at_the_end_a_result_becomes_a_branch(self):
+        if self.lines("demo", "no sandbox works here"):
+            return
+        self.assertTrue(self.lines("evidence", "sh greet.sh | grep -qx 'hello, world': exit 0, in"), self.said)
+        self.assertTrue(self.lines("repository", "1 commit", "by A Coordinator; echo hello, world"), self.said)
+        [last] = self.lines("requests", "1 in all: Greet the world, to main")
+        self.assertEqual(last, len(self.said.splitlines()) - 1)
+
+
+class WithoutASandbox(unittest.TestCase):
+    def test_the_last_part_says_so_in_a_line_and_goes_on(self):
+        # No namespace may be made below this one.
+        closed = ["unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+        if subprocess.run([*closed, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no namespace can be closed here")
+        program = "from publication import publication; publication('/nonexistent', print, None, None)"
+        environment = bare(PYTHONPATH=os.pathsep.join([HERE, os.path.join(ROOT, "bindings-python/python")]))
+        done = subprocess.run([*closed, sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment)
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count("\n")), (0, "", 1))
+        self.assertRegex(done.stdout, "^demo no sandbox works here, so that no result is verified and none is published; ")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Long runs: tests/soak.sh SECONDS. Rounds with new seeds, each of which prints its figures: random sequences against the
 # invariants and against the model, races of stops, a thousand killed Rust writers and some hundred of Python and Node, a
-# thousand killed coordinators over a provider that keeps books, four languages that contend for a damaged seat, a thousand interleavings of
-# idempotent creates, a thousand stops that race a publication, and at the end ten million replay keys and every parser's
-# fuzzing.
+# thousand killed coordinators over a provider that keeps books and a hundred in the middle of a publication, four languages that
+# contend for a damaged seat, a thousand interleavings of idempotent creates, a thousand stops that race a publication, and at the
+# end ten million replay keys and every parser's fuzzing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${1:-600}
@@ -28,6 +28,7 @@ while [ $((SECONDS - started)) -lt "$limit" ]; do
     GALLIVANT_STORM=$((kills / 10)) "${tests[@]}" --test local-runs storm -- --nocapture
     GALLIVANT_KILLS=$(((kills + 3) / 4)) python3 tests/interop/test_kill_storm.py
     GALLIVANT_COORDINATOR_KILLS=$kills python3 tests/interop/test_coordinator_storm.py
+    GALLIVANT_PUBLICATION_KILLS=$(((kills + 9) / 10)) python3 examples/test_publishing.py ToABranch -k killed_at
     GALLIVANT_CONTENTION_SECONDS=60 python3 tests/interop/test_contention.py
     GALLIVANT_SEED=$((seed * 1000)) GALLIVANT_INTERLEAVINGS=250 python3 tests/interop/test_idempotency.py
     seed=$((seed + 1))
@@ -45,4 +46,4 @@ else
     echo "soak: there is no chromium; the page under load was left out"
 fi
 fuzz/run.sh "${GALLIVANT_FUZZ_SECONDS:-60}"
-echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (2 * kills + (kills + 3) / 4))) kills, no failure"
+echo "soak: $rounds rounds, last seed $((seed - 1)), $((SECONDS - started)) s, $((rounds * (2 * kills + (kills + 9) / 10 + (kills + 3) / 4))) kills, no failure"

@@ -9,11 +9,11 @@ import { PROJECT } from './seat.mjs'
 
 const PROGRAM = join(PROJECT, 'examples', 'node-coordinator', 'serve.mjs')
 
-/** A coordinator over a root; `kill` ends it without a word, `start` begins it anew. It ends with the test. */
-export async function coordinatorFor(t, root, provider) {
+/** A coordinator over a root, with these options; `kill` ends it without a word, `start` begins it anew. It ends with the test. */
+export async function coordinatorFor(t, root, provider, more = []) {
   const coordinator = { url: null, child: null, said: '' }
   coordinator.start = async (port = '0') => {
-    const args = [PROGRAM, root, provider.address, '--port', port, '--progress-ms', '1000']
+    const args = [PROGRAM, root, provider.address, '--port', port, '--progress-ms', '1000', ...more]
     coordinator.child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HOSTED_AGENTS_KEY: 'the-key-of-a-test' },
     })

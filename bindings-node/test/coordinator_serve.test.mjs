@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,7 +70,8 @@ test('ik_06_a_create_is_one_task_for_a_key_also_after_a_kill', { timeout: 60_000
   await coordinator.end('SIGKILL')
   await coordinator.start()
   assert.equal((await coordinator.create('wish-1')).body.id, answers[0].body.id)
-  for (const body of [{ prompt: '', budgetUsd: 1 }, { prompt: 'x', budgetUsd: 0 }, { prompt: 'x' }, { prompt: 'x', budgetUsd: 1, model: 7 }]) {
+  const task = { prompt: 'x', budgetUsd: 1 }
+  for (const body of [{ ...task, prompt: '' }, { ...task, budgetUsd: 0 }, { prompt: 'x' }, { ...task, model: 7 }, { ...task, publish: 1 }, { ...task, publish: true }]) {
     assert.equal((await coordinator.ask('/tasks', body, { 'idempotency-key': JSON.stringify(body) })).status, 400)
   }
   assert.equal(readdirSync(join(root, 'tasks')).length, 1)
@@ -140,13 +141,14 @@ test('what_the_provider_never_got_is_named_and_never_sent_again_until_a_person_h
 })
 
 test('ex_sch_27_a_submit_that_hangs_keeps_nobody_s_pass', { timeout: 60_000 }, async (t) => {
-  const { provider, coordinator } = await both(t)
+  const { provider, coordinator } = await both(t, { ...AGENTS, everyMs: 500 })
   const { body: { id } } = await coordinator.create('first')
   await coordinator.until(id, ({ job }) => job !== null)
   await provider.control('/fail', { route: 'create', how: 'hang' })
-  await coordinator.create('hangs')
+  const { body: { id: hangs } } = await coordinator.create('hangs')
+  while ((await provider.control('')).jobs < 2) await pause(5)
   assert.equal((await coordinator.until(id, isOver)).ok, true)
-  assert.equal((await provider.control('')).jobs, 2)
+  assert.equal((await coordinator.task(hangs)).job, null)
 })
 
 test('the_output_of_all_runs_comes_on_one_connection_and_goes_on_where_each_stood', { timeout: 60_000 }, async (t) => {
@@ -205,10 +207,18 @@ test('it_shows_its_agents_and_speaks_to_no_stranger', { timeout: 60_000 }, async
 
 test('a_wrong_call_is_told_in_one_line', { timeout: 60_000 }, async (t) => {
   const program = new URL('../../examples/node-coordinator/serve.mjs', import.meta.url).pathname
-  const usage = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS]\n'
+  const usage = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS] [--repository FILE]\n'
   assert.deepEqual(await runNode([program, 'only-one']), { code: 2, signal: null, stdout: '', stderr: usage })
   const env = { ...process.env }
   delete env.HOSTED_AGENTS_KEY
-  const { code, stderr } = await runNode([program, directoryFor(t), 'http://127.0.0.1:1'], { env })
+  const directory = directoryFor(t)
+  const { code, stderr } = await runNode([program, directory, 'http://127.0.0.1:1'], { env })
   assert.deepEqual([code, stderr], [1, 'coordinator: the provider needs a key, variable=`HOSTED_AGENTS_KEY`\n'])
+  env.HOSTED_AGENTS_KEY = 'a-key'
+  const file = join(directory, 'repository.json')
+  for (const [text, what] of [[null, 'no object'], ['{', 'no JSON'], ['[]', 'member=`repo`'], [JSON.stringify({ repo: 'a', origin: 'b', base: 'c', checks: 'd', approvedHash: 'e' }), 'member=`author`']]) {
+    if (text !== null) writeFileSync(file, text)
+    const said = await runNode([program, directory, 'http://127.0.0.1:1', '--repository', file], { env })
+    assert.deepEqual([said.code, said.stderr], [1, `coordinator: the repository is not described, ${what}, file=\`${file}\`\n`])
+  }
 })

@@ -135,6 +135,12 @@ class Threads(PublicationCase):
         self.assertEqual((again, len(asked)), (answer, count))
         self.assertEqual(os.listdir(self.scratch), [])
 
+    def test_an_environment_is_any_mapping_and_may_hold_what_is_no_text(self):
+        os.environb[b"GALLIVANT_TEST_OF_BYTES"] = b"\xff"
+        self.addCleanup(os.environb.pop, b"GALLIVANT_TEST_OF_BYTES")
+        task, plan = self.collected(), self.plan('test -n "$PATH" && test -z "$GALLIVANT_TEST_OF_BYTES"')
+        self.check(reconcile_execution_result(task, "run-1", plan, **self.places(environment=os.environ)))
+
     def test_a_stopped_entry_and_a_stop_refuse(self):
         task, plan = self.collected(), self.plan()
         with self.assertRaises(gallivant.ExecutionFencedError):

@@ -2,8 +2,8 @@
 
 Recorded sessions of Claude Code and Codex are replayed through real hook processes into one directory, while a Node
 coordinator and a C status bar, which know nothing of each other, show each transition as it comes. Then a wrapper is
-killed with SIGKILL, and a Python reader says what can be concluded, and why. At the end a coordinator of paid work is killed
-twice, and its provider's books are read (`paid_work.py`).
+killed with SIGKILL, and a Python reader says what can be concluded, and why. After it a coordinator of paid work is killed
+twice, and its provider's books are read (`paid_work.py`). At the end a result becomes a branch (`publication.py`).
 
     python3 demo.py [STATUS_BAR [PAUSE_SECONDS]]
 
@@ -26,6 +26,7 @@ sys.path.insert(0, PACKAGE)
 
 import gallivant
 from paid_work import paid_work
+from publication import publication
 
 BUILT = os.path.join(os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target"), "release")
 STATUS_BAR = os.path.join(BUILT, "examples/status-bar")
@@ -132,6 +133,8 @@ def main(status_bar: str = STATUS_BAR, pause: str = "0.2") -> None:
                 speaker.join(timeout=5)
     with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as place:
         paid_work(place, say, relay, wait_for)
+    with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as place:
+        publication(place, say, relay, wait_for)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Paid work that survives its coordinator: the second half of `make demo`.
+"""Paid work that survives its coordinator: the second part of `make demo`.
 
 The coordinator of `examples/node-coordinator` works for a small provider of hosted agents that keeps books. It is killed with
 SIGKILL in the middle of a submit, when the provider has made the job and its answer is not there yet, and again in the middle of

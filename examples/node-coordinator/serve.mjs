@@ -3,11 +3,11 @@
  * A small coordinator of paid work: it takes tasks over HTTP, has each done once by a provider of hosted agents, and shows them,
  * their output and its agents in a browser.
  *
- *     HOSTED_AGENTS_KEY=… node serve.mjs ROOT PROVIDER [--port 8080] [--agents DIRECTORY] [--progress-ms 10000]
+ *     HOSTED_AGENTS_KEY=… node serve.mjs ROOT PROVIDER [--port 8080] [--agents DIRECTORY] [--progress-ms 10000] [--repository FILE]
  *
- * ROOT is where it keeps everything, PROVIDER the provider's address. It says `ready http://127.0.0.1:PORT` once it listens. Kill
- * it at any moment, in any way, and start it again: it goes on. On SIGINT and SIGTERM it lets a submit end that has begun, and
- * gives everything else up.
+ * ROOT is where it keeps everything, PROVIDER the provider's address; FILE describes the repository to which results are published
+ * (`publishing.mjs`). It says `ready http://127.0.0.1:PORT` once it listens. Kill it at any moment, in any way, and start it again:
+ * it goes on. On SIGINT and SIGTERM it lets a submit and a publication end that have begun, and gives everything else up.
  */
 
 import { mkdir } from 'node:fs/promises'
@@ -18,13 +18,16 @@ import { parseArgs } from 'node:util'
 
 // In a program of your own: from 'gallivant'
 import { IdempotencyStore, watchFleet } from '../../bindings-node/lib/index.js'
+import { Publishing, readRepository } from './publishing.mjs'
 import { Tasks } from './tasks.mjs'
 import { hostedAgents } from './transport.mjs'
 import { webOver } from './web.mjs'
 
-const USAGE = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS]'
+const USAGE = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS] [--repository FILE]'
 /** So many tasks are worked on at once, in each lane. */
 const CONCURRENCY = 8
+/** So many results are verified at once: their commands have this machine to themselves. */
+const PUBLICATIONS = 2
 
 const say = (line) => console.error(`coordinator: ${line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '·')}`)
 
@@ -75,11 +78,12 @@ async function watchAgents(directory, agents, signal) {
 function argumentsOf(given) {
   try {
     const text = { type: 'string' }
-    const { values, positionals } = parseArgs({ args: given, options: { port: text, agents: text, 'progress-ms': text }, allowPositionals: true })
+    const options = { port: text, agents: text, 'progress-ms': text, repository: text }
+    const { values, positionals } = parseArgs({ args: given, options, allowPositionals: true })
     const [root, provider] = positionals
     const [port, progressMs] = [Number(values.port ?? 8080), Number(values['progress-ms'] ?? 10_000)]
     if (positionals.length !== 2 || !Number.isInteger(port) || !Number.isInteger(progressMs)) return null
-    return { root, provider, port, progressMs, agents: values.agents ?? join(root, 'agents') }
+    return { root, provider, port, progressMs, agents: values.agents ?? join(root, 'agents'), repository: values.repository ?? null }
   } catch {
     return null
   }
@@ -102,18 +106,22 @@ async function main() {
   for (const directory of [wanted.root, wanted.agents]) await mkdir(directory, { recursive: true, mode: 0o700 })
 
   const store = await IdempotencyStore.open(join(wanted.root, 'creates.sqlite'))
-  const transport = hostedAgents({ address: wanted.provider, key })
-  const tasks = new Tasks({ root: wanted.root, transport, secrets: [key], limits: { progressMs: wanted.progressMs }, report: say })
+  const publishing = wanted.repository && new Publishing({ root: wanted.root, repository: await readRepository(wanted.repository) })
+  await publishing?.open()
+  const transport = (place) => hostedAgents({ address: wanted.provider, key, place })
+  const tasks = new Tasks({ root: wanted.root, transport, publishing, secrets: [key], limits: { progressMs: wanted.progressMs }, report: say })
   await tasks.open()
   await tasks.load()
 
-  const [agents, asked, due] = [new Map(), new Bell(), new Bell()]
-  const web = webOver({ tasks, store, agents: () => [...agents.values()], wake: () => { asked.ring(); due.ring() }, ending: signal, report: say })
+  const [agents, asked, due, made] = [new Map(), new Bell(), new Bell(), new Bell()]
+  const wake = () => { for (const bell of [asked, due, made]) bell.ring() }
+  const repo = publishing?.repo ?? null
+  const web = webOver({ tasks, store, repo, agents: () => [...agents.values()], wake, ending: signal, report: say })
   const server = createServer(web)
   await new Promise((resolve, reject) => { server.once('error', reject).listen(wanted.port, '127.0.0.1', resolve) })
   console.log(`ready http://127.0.0.1:${server.address().port}`)
 
-  // Two loops, so that a submit which hangs until its deadline keeps nobody's pass (EX-SCH-27).
+  // A loop for each, so that a submit which hangs until its deadline keeps nobody's pass (EX-SCH-27), and commands nobody's submit.
   await Promise.all([
     watchAgents(wanted.agents, agents, signal),
     loop(async () => {
@@ -121,7 +129,11 @@ async function main() {
       await tasks.startup(CONCURRENCY, signal)
       await tasks.dispatch(CONCURRENCY, signal)
     }, 500, asked, signal),
-    loop(() => tasks.progress(CONCURRENCY, signal), 200, due, signal),
+    loop(async () => {
+      await tasks.progress(CONCURRENCY, signal)
+      if (tasks.list().some(({ phase }) => phase === 'publishes')) made.ring()
+    }, 200, due, signal),
+    loop(() => tasks.publish(PUBLICATIONS, signal), 1000, made, signal),
     new Promise((resolve) => { signal.addEventListener('abort', () => server.close(resolve), { once: true }) }),
   ])
   await tasks.close()

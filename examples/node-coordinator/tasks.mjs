@@ -2,19 +2,20 @@
  * The tasks of a coordinator: what is wanted, as a file each, and a boundary for each that says what has become of it.
  *
  *     ROOT/tasks/ID/task.json    what somebody has asked for, written once and never changed
- *     ROOT/tasks/ID/work         the boundary's root: ledger, journal, result
+ *     ROOT/tasks/ID/work         the boundary's root: ledger, journal, result, and how far its publication has come
  *
- * Nothing else is kept. What is done next follows from these files alone, so that a coordinator which was killed at any moment
- * goes on where they stand, and several may work on one root: the boundaries' locks let one of them act on a task at a time.
+ * Nothing else is kept. What is done next follows from these files alone, so that a coordinator which was killed at any moment goes
+ * on where they stand, and several may work on one root: the boundaries' locks let one of them act on a task at a time.
  *
  * The operation's id is made of the task and not of the attempt (EX-LED-72): a dispatch that is repeated meets the first one.
  */
 
-import { mkdir, open, readFile, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 // In a program of your own: from 'gallivant/execution'
 import { makeExecution, runId, runLane, runProgressLane, unresolved } from '../../bindings-node/lib/execution.js'
+import { makeOnce, readJson, syncDirectory } from './disk.mjs'
 import { CAPABILITIES } from './transport.mjs'
 
 /** A name is one directory, and none that begins with a dot. */
@@ -23,7 +24,11 @@ export const TASK_ID = /^\w[\w.-]{0,63}$/
 /** Somebody else has the task now. The next turn asks again. */
 const BUSY = new Set(['EXECUTION_BUSY', 'EXECUTION_PUBLICATION_BUSY'])
 /** What may go by itself. Every other refusal of a dispatch is for a person, and not tried again by itself (EX-LED-41). */
-const PASSES = new Set([...BUSY, 'EXECUTION_IO', 'EXECUTION_ACCEPTANCE_UNKNOWN'])
+const PASSES = new Set([...BUSY, 'EXECUTION_IO', 'EXECUTION_DEADLINE', 'EXECUTION_ACCEPTANCE_UNKNOWN'])
+/** How long a publication that failed waits, in milliseconds: twice as long each time. */
+const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [1000, 60_000]
+/** How a publication ends. What is blocked, no repetition changes. */
+const ENDS = new Set(['published', 'blocked'])
 
 /** The only operation of a task. */
 const operationOf = (id) => `${id}.1`
@@ -31,14 +36,21 @@ const operationOf = (id) => `${id}.1`
 export class Tasks {
   #root
   #options
+  #transport
+  #publishing
   #report
   /** By id. */
   #tasks = new Map()
 
-  /** `transport` reaches the provider, `report` is told in one line what happens. */
-  constructor({ root, transport, secrets, limits, report }) {
+  /**
+   * `transport` gives what reaches the provider, for a task's place (`{repo, branch}`) or null; `publishing` is null where no
+   * repository is worked on; `report` is told in one line what happens.
+   */
+  constructor({ root, transport, publishing, secrets, limits, report }) {
     this.#root = join(root, 'tasks')
-    this.#options = { provider: CAPABILITIES.provider, account: 'main', capabilities: CAPABILITIES, transport, secrets, limits, health: 'external' }
+    this.#options = { provider: CAPABILITIES.provider, account: 'main', capabilities: CAPABILITIES, secrets, limits, health: 'external' }
+    this.#transport = transport
+    this.#publishing = publishing
     this.#report = report
   }
 
@@ -59,21 +71,19 @@ export class Tasks {
     const path = join(directory, 'task.json')
     const found = await readTask(path)
     if (found !== null) return this.#add(id, found)
-    const staged = `${path}.${process.pid}`
-    try {
-      await writeDurably(staged, `${JSON.stringify({ ...wanted, madeAt: Date.now() })}\n`)
-      await rename(staged, path)
-    } finally {
-      await rm(staged, { force: true })
-    }
-    for (const changed of [directory, this.#root]) await syncDirectory(changed)
+    const { isPublished, ...rest } = wanted
+    const publish = isPublished ? await this.#publishing.begin(id) : null
+    await makeOnce(path, { ...rest, publish, madeAt: Date.now() })
+    await syncDirectory(this.#root)
     return this.#add(id, await readTask(path))
   }
 
   async #add(id, wanted) {
     const known = this.#tasks.get(id)
     if (known !== undefined) return known
-    const execution = makeExecution({ ...this.#options, root: join(this.#root, id, 'work'), taskId: id, budgetUsd: wanted.budgetUsd })
+    const { publish, budgetUsd } = wanted
+    const transport = this.#transport(publish && { repo: publish.repo, branch: publish.branch })
+    const execution = makeExecution({ ...this.#options, transport, root: join(this.#root, id, 'work'), taskId: id, budgetUsd })
     const { provider, account } = this.#options
     const task = new Task(id, wanted, execution, runId({ taskId: id, provider, account, operationId: operationOf(id) }))
     this.#tasks.set(id, task)
@@ -107,9 +117,10 @@ export class Tasks {
   /** Dispatches what is new. A submit that was begun is not given up: its reply is paid for. */
   async dispatch(concurrency, signal) {
     await this.#lane(({ phase }) => phase === 'new', concurrency, signal, async (task) => {
-      const { prompt, model, budgetUsd } = task.wanted
-      const work = { operationId: operationOf(task.id), prompt, model, reservationUsd: budgetUsd }
+      const { prompt, model, budgetUsd, publish } = task.wanted
+      const work = { operationId: operationOf(task.id), prompt, model, reservationUsd: budgetUsd, inputHead: publish?.inputHead }
       try {
+        if (publish !== null) await this.#publisher().prepare(task)
         const { acknowledgement } = await task.execution.submit(work)
         this.#report(`${task.id} is ${acknowledgement.providerJobId} at the provider`)
         await task.learn()
@@ -134,9 +145,38 @@ export class Tasks {
     }
   }
 
-  /** Has a dispatch tried again that was refused. */
+  /**
+   * Goes on with every publication that is due. One that has begun is not given up at an end either: commands that were interrupted
+   * are never run again (EX-VER-18), and the work would wait for a person.
+   */
+  async publish(concurrency, signal) {
+    const isDue = ({ phase, publishAt }) => phase === 'publishes' && publishAt <= Date.now()
+    await this.#lane(isDue, concurrency, signal, async (task) => {
+      try {
+        const { status, reason = '' } = task.publication = await this.#publisher().publish(task)
+        task.error = null
+        await task.learn()
+        this.#report(`${task.id} is ${status} ${reason}`.trimEnd())
+      } catch (error) {
+        // A stop that came before the push: a pass writes its fence down, and nothing is pushed from then on.
+        if (error.code === 'EXECUTION_FENCED') return task.execution.startup().then(() => task.learn())
+        task.publishAt = Date.now() + task.publishMs
+        task.publishMs = Math.min(2 * task.publishMs, LONGEST_WAIT_MS)
+        if (!PASSES.has(error.code)) task.phase = 'refused'
+        throw error
+      }
+    })
+  }
+
+  #publisher() {
+    if (this.#publishing !== null) return this.#publishing
+    throw new Error('this coordinator was started without a repository')
+  }
+
+  /** Has a dispatch or a publication tried again that was refused. */
   async resume(task) {
     task.error = null
+    task.publishAt = 0
     await task.learn()
   }
 
@@ -166,9 +206,10 @@ export class Tasks {
   }
 
   async #settled(task, report) {
+    const before = task.outcome
     this.#note(task, report)
     await task.learn()
-    if (task.phase === 'ended') this.#report(`${task.id} has ended: ${task.isKnown ? wordOf(task.outcome) : 'stopped'}`)
+    if (before === null && task.phase !== 'runs') this.#report(`${task.id} has ended: ${task.isKnown ? wordOf(task.outcome) : 'stopped'}`)
   }
 
   #note(task, { error, nextAttemptAt }) {
@@ -187,7 +228,7 @@ export class Tasks {
 
 /**
  * A task, and how it stands. `phase` is what is to be done with it: `new` (to be dispatched), `runs` (to be asked about;
- * unresolved ones too), `refused` (for a person), `ended`.
+ * unresolved ones too), `publishes` (its result is on the way to a branch), `refused` (for a person), `ended`.
  */
 class Task {
   phase = 'new'
@@ -198,6 +239,10 @@ class Task {
   error = null
   nextAttemptAt = null
   isStopping = false
+  /** What the publication has come to, as the library has it; null before it has come to an end. */
+  publication = null
+  publishAt = 0
+  publishMs = FIRST_WAIT_MS
 
   constructor(id, wanted, execution, runId) {
     this.id = id
@@ -216,7 +261,16 @@ class Task {
     })
     this.isKnown = this.outcome !== undefined
     if (!this.isKnown) this.phase = this.projection.stopFence === null && !this.isStopping ? 'new' : 'ended'
-    else this.phase = this.outcome === null ? 'runs' : 'ended'
+    else if (this.outcome === null) this.phase = 'runs'
+    else this.phase = await this.#isToBePublished() ? 'publishes' : 'ended'
+  }
+
+  /** Asked of the checkpoint, and of nothing that is kept here: another coordinator may have published it. */
+  async #isToBePublished() {
+    if (this.wanted.publish === null || !this.outcome.ok) return false
+    const application = (await this.execution.resultView(this.runId))?.application
+    if (ENDS.has(application?.status)) this.publication = application
+    return this.publication === null && this.projection.stopFence === null
   }
 
   /** Whether nobody knows if the provider has the work. */
@@ -239,31 +293,8 @@ export async function unresolvedBelow(root) {
 
 /** What is wanted, or null where nothing is written yet. It is there as a whole or not at all. */
 async function readTask(path) {
-  try {
-    const { prompt, model, budgetUsd, madeAt } = JSON.parse(await readFile(path, 'utf8'))
-    return Object.freeze({ prompt, model, budgetUsd, madeAt })
-  } catch (error) {
-    if (error.code === 'ENOENT') return null
-    throw error
-  }
-}
-
-async function writeDurably(path, text) {
-  const file = await open(path, 'w', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-/** A name is durable when its directory is. */
-async function syncDirectory(path) {
-  const directory = await open(path)
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  const found = await readJson(path)
+  if (found === null) return null
+  const { prompt, model, budgetUsd, publish = null, madeAt } = found
+  return Object.freeze({ prompt, model, budgetUsd, publish, madeAt })
 }

@@ -49,8 +49,11 @@ async function textOf(response, most) {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** A transport to the provider at `address`, with its key. */
-export function hostedAgents({ address, key }) {
+/**
+ * A transport to the provider at `address`, with its key. `place` is where a task's work belongs, `{repo, branch}`, which the
+ * provider is told of with the revision to begin from, and names in its result; null for a task that leaves nothing behind.
+ */
+export function hostedAgents({ address, key, place = null }) {
   /** One request. Null stands for a 404 where the caller says that it may be. */
   async function ask(method, path, call, { body, idempotencyKey, mayBeMissing = false } = {}) {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' }
@@ -93,9 +96,10 @@ export function hostedAgents({ address, key }) {
   })
 
   return {
-    async submit({ prompt, model, idempotencyKey }, call) {
+    async submit({ prompt, model, inputHead, idempotencyKey }, call) {
       begin(call)
-      return owned(await ask('POST', '/jobs', call, { idempotencyKey, body: { prompt, model } }))
+      const body = { prompt, model, work: place === null ? undefined : { ...place, inputHead } }
+      return owned(await ask('POST', '/jobs', call, { idempotencyKey, body }))
     },
 
     async continue({ prompt, sessionId, previous, idempotencyKey }, call) {
@@ -109,8 +113,11 @@ export function hostedAgents({ address, key }) {
     async collect(input, call) {
       const result = await ask('GET', `${pathOf(input)}/result`, call, { mayBeMissing: true })
       if (result === null) return null
-      const { output, ok, costUsd } = result
-      return { ...owned(result), output, outcome: { finished: true, ok, exit: ok ? 0 : 1, cost: costUsd, denials: [] } }
+      const { output, ok, costUsd, work, files, pr } = result
+      // As it came: the boundary judges whose it is, and a publication every path and hash of it.
+      const { repo, branch, inputHead } = work ?? {}
+      const made = { repo, branch, inputHead, files, pr }
+      return { ...owned(result), ...made, output, outcome: { finished: true, ok, exit: ok ? 0 : 1, cost: costUsd, denials: [] } }
     },
 
     async cancel(input, call) {

@@ -4,13 +4,13 @@
  * | request | does |
  * | --- | --- |
  * | `GET /` | the page |
- * | `GET /state` | the tasks and the agents, as JSON |
- * | `POST /tasks` with `Idempotency-Key`: `{prompt, model?, budgetUsd}` | one task for a key, however often it comes |
+ * | `GET /state` | the tasks and the agents, as JSON, and the repository that is worked on |
+ * | `POST /tasks` with `Idempotency-Key`: `{prompt, model?, budgetUsd, publish?}` | one task for a key, however often it comes; `publish: true` has it end in a pull request |
  * | `GET /tasks/ID` | how a task stands, with its result |
  * | `GET /tasks/ID/events` | its output, as server-sent events |
  * | `GET /output?task=ID&task=ID&from=ROW,ROW` | the output of several tasks on one connection, each from just after its row on |
  * | `POST /tasks/ID/stop`: `{reason}` | asks for its end |
- * | `POST /tasks/ID/resume` | tries a dispatch again that was refused |
+ * | `POST /tasks/ID/resume` | tries a dispatch or a publication again that was refused |
  * | `POST /tasks/ID/absent`: `{evidence}` | an operator has seen that the provider made no job |
  *
  * It listens to this machine alone and asks nobody who he is: put it behind whatever does. A page of another site cannot make it
@@ -30,6 +30,8 @@ import { pipeOutputs, positionsOf } from './streams.mjs'
 const PAGE = fileURLToPath(new URL('page.html', import.meta.url))
 const HOSTS = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/
 const BODY_BYTES = 262_144
+/** What is refused as things stand. No stop is accepted while a push is written: it is asked for again (EX-CAN-50). */
+const CONFLICTS = new Set(['EXECUTION_INPUT', 'EXECUTION_UNKNOWN_RUN', 'EXECUTION_BUSY', 'EXECUTION_PUBLICATION_BUSY'])
 
 /** A refusal, as it is answered. */
 class Refusal extends Error {
@@ -39,8 +41,11 @@ class Refusal extends Error {
   }
 }
 
-/** What answers requests. `agents` gives the agents' states, `wake` is called when there is something to do. */
-export function webOver({ tasks, store, agents, wake, ending, report }) {
+/**
+ * What answers requests. `repo` is the repository that is worked on, or null; `agents` gives the agents' states, `wake` is called
+ * when there is something to do.
+ */
+export function webOver({ tasks, store, repo, agents, wake, ending, report }) {
   const create = idempotent({
     store, operation: 'tasks.create', scope: () => ['local'], required: true, bodyLimit: BODY_BYTES,
     onError: (error) => report(`${error.code ?? error.name}: ${error.message}`),
@@ -48,12 +53,14 @@ export function webOver({ tasks, store, agents, wake, ending, report }) {
 
   /** The task's id is made of the key, so that a create which died half way is gone on with, and never made twice. */
   async function created(request, response) {
-    const { prompt, model = null, budgetUsd } = await jsonOf(request)
+    const { prompt, model = null, budgetUsd, publish = false } = await jsonOf(request)
     if (typeof prompt !== 'string' || prompt === '') throw new Refusal(400, 'prompt has to be a text')
     if (model !== null && typeof model !== 'string') throw new Refusal(400, 'model has to be a text')
     if (!Number.isFinite(budgetUsd) || budgetUsd <= 0) throw new Refusal(400, 'budgetUsd has to be an amount')
+    if (typeof publish !== 'boolean') throw new Refusal(400, 'publish has to be true or false')
+    if (publish && repo === null) throw new Refusal(400, 'there is no repository to publish to')
     const id = `t-${createHash('sha256').update(request.headers['idempotency-key']).digest('hex').slice(0, 24)}`
-    const task = await tasks.create(id, { prompt, model, budgetUsd })
+    const task = await tasks.create(id, { prompt, model, budgetUsd, isPublished: publish })
     wake()
     response.setHeader('location', `/tasks/${task.id}`)
     answer(response, 201, { id: task.id })
@@ -106,7 +113,7 @@ export function webOver({ tasks, store, agents, wake, ending, report }) {
       response.setHeader('content-security-policy', "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'")
       return response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(await readFile(PAGE))
     }
-    if (isRead && pathname === '/state') return answer(response, 200, { tasks: tasks.list().map(summaryOf), agents: agents() })
+    if (isRead && pathname === '/state') return answer(response, 200, { tasks: tasks.list().map(summaryOf), agents: agents(), repo })
     if (isRead && pathname === '/output') return outputs(request, searchParams, response)
     if (!isRead && pathname === '/tasks') {
       return create(request, response, (error) => {
@@ -126,7 +133,7 @@ export function webOver({ tasks, store, agents, wake, ending, report }) {
   }
 
   function refused(response, error) {
-    const status = error.status ?? (error.code === 'EXECUTION_INPUT' || error.code === 'EXECUTION_UNKNOWN_RUN' ? 409 : 500)
+    const status = error.status ?? (CONFLICTS.has(error.code) ? 409 : 500)
     if (status === 500) report(error.message)
     if (response.headersSent) return response.destroy()
     return answer(response, status, { error: status === 500 ? (error.code ?? 'failed') : error.message })
@@ -136,7 +143,7 @@ export function webOver({ tasks, store, agents, wake, ending, report }) {
 }
 
 /** What the page shows of a task. */
-function summaryOf({ id, wanted, phase, projection, outcome, error, nextAttemptAt, isStopping, isUnresolved, directory }) {
+function summaryOf({ id, wanted, phase, projection, outcome, error, nextAttemptAt, isStopping, isUnresolved, directory, publication }) {
   return {
     id, phase, prompt: wanted.prompt, budgetUsd: wanted.budgetUsd, isStopping,
     isUnresolved,
@@ -146,7 +153,13 @@ function summaryOf({ id, wanted, phase, projection, outcome, error, nextAttemptA
     ok: outcome?.ok ?? null,
     error, nextAttemptAt,
     hasOutput: directory !== null,
+    branch: wanted.publish?.branch ?? null,
+    publication: publication && publicationOf(publication),
   }
+}
+
+function publicationOf({ status, reason = null, detail = null, appliedHead = null, pr = null }) {
+  return { status, reason, detail, appliedHead, pr }
 }
 
 function answer(response, status, body) {

@@ -1,13 +1,13 @@
 """A small coordinator of paid work, without a face: it has the tasks below a directory done by a provider of hosted agents.
 
-    HOSTED_AGENTS_KEY=… python3 coordinator.py ROOT PROVIDER [--progress-ms 10000]
+    HOSTED_AGENTS_KEY=… python3 coordinator.py ROOT PROVIDER [--progress-ms 10000] [--repository FILE]
 
 A task is a file, `ROOT/tasks/ID/task.json` with `{"prompt", "model", "budgetUsd"}`; its ledger, journal and result are below
-`ROOT/tasks/ID/work`. The coordinator in `examples/node-coordinator` makes and shows such tasks, and both may work on one root at
+`ROOT/tasks/ID/work`. With a FILE, which describes a repository (`publishing.py`), results are published that are to be. The coordinator in `examples/node-coordinator` makes and shows such tasks, and both may work on one root at
 the same time: the boundaries' locks let one of them act on a task at a time, and what the other has sent is never sent again.
 
-Says `ready` once it works. Kill it at any moment, and start it again: it goes on. On SIGINT and SIGTERM it lets a submit end that
-has begun, and gives everything else up.
+Says `ready` once it works. Kill it at any moment, and start it again: it goes on. On SIGINT and SIGTERM it lets a submit and a
+publication end that have begun, and gives everything else up.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import re
 import signal
 import sys
 import threading
+import time
 
 from gallivant import errors
 from gallivant.execution import Signal, make_execution, run_id
+from publishing import Publishing
 from transport import CAPABILITIES, HostedAgents
 
 TASK_ID = re.compile(r"\w[\w.-]{0,63}", re.ASCII)
@@ -31,7 +33,16 @@ CONCURRENCY = 8
 # How often each lane looks, in seconds.
 LOOK = 0.25
 # What may go by itself. Every other refusal of a dispatch is for a person, and not tried again by itself (EX-LED-41).
-PASSES = (errors.ExecutionBusyError, errors.ExecutionPublicationBusyError, errors.ExecutionIoError)
+PASSES = (
+    errors.ExecutionBusyError,
+    errors.ExecutionPublicationBusyError,
+    errors.ExecutionIoError,
+    errors.ExecutionDeadlineError,
+)
+# How long a publication that failed waits, in seconds.
+WAIT = 5.0
+# How a publication ends. What is blocked, no repetition changes.
+ENDS = ("published", "blocked")
 
 
 def say(line: str) -> None:
@@ -41,7 +52,7 @@ def say(line: str) -> None:
 
 class Task:
     """A task, and what is to be done with it: `new` (to be dispatched), `runs` (to be asked about, unresolved ones too),
-    `refused` (for a person), `ended`.
+    `publishes` (its result is on the way to a branch), `refused` (for a person), `ended`.
     """
 
     def __init__(self, name, wanted, execution):
@@ -54,6 +65,9 @@ class Task:
         self.run_id = run_id(**owner, operation_id=self.operation_id)
         self.phase = "new"
         self.told = None
+        # What a publication has come to that leaves no checkpoint, and when the next may be tried.
+        self.published = None
+        self.publish_at = 0.0
 
     def learn(self):
         """Reads from the ledger how the task stands."""
@@ -62,7 +76,15 @@ class Task:
         except errors.ExecutionUnknownRunError:
             self.phase = "new" if self.execution.inspect()["stopFence"] is None else "ended"
         else:
-            self.phase = "runs" if outcome is None else "ended"
+            self.phase = "runs" if outcome is None else "publishes" if self.is_to_be_published(outcome) else "ended"
+
+    def is_to_be_published(self, outcome):
+        """Asked of the checkpoint: another coordinator may have published it."""
+        if self.wanted.get("publish") is None or not outcome["ok"]:
+            return False
+        application = (self.execution.result_view(self.run_id) or {}).get("application") or {}
+        is_over = application.get("status") in ENDS or self.published == "nothing"
+        return not is_over and self.execution.inspect()["stopFence"] is None
 
     def note(self, error):
         """Tells of what a pass has saved as a reason to come again, once."""
@@ -74,13 +96,14 @@ class Task:
 class Coordinator:
     """The tasks below a root, by their names. `over` ends its lanes when it fires."""
 
-    def __init__(self, root, transport, key, limits, over):
+    def __init__(self, root, transport, publishing, key, limits, over):
         self.root = os.path.join(root, "tasks")
+        self.transport = transport
+        self.publishing = publishing
         self.options = {
             "provider": CAPABILITIES["provider"],
             "account": "main",
             "capabilities": CAPABILITIES,
-            "transport": transport,
             "secrets": [key],
             "limits": limits,
             "health": "external",
@@ -99,7 +122,11 @@ class Coordinator:
             with open(os.path.join(path, "task.json"), encoding="utf-8") as file:
                 wanted = json.load(file)
             root = os.path.join(path, "work")
-            task = Task(name, wanted, make_execution(root, task_id=name, budget_usd=wanted["budgetUsd"], **self.options))
+            # The key is there in tasks that are published nowhere, with null.
+            publish = wanted.get("publish")
+            transport = self.transport(publish and {name: publish[name] for name in ("repo", "branch")})
+            execution = make_execution(root, task_id=name, budget_usd=wanted["budgetUsd"], transport=transport, **self.options)
+            task = Task(name, wanted, execution)
             self.tasks[name] = task
             found.append(task)
         self.each(found, self.take_in)
@@ -120,6 +147,12 @@ class Coordinator:
             "reservationUsd": wanted["budgetUsd"],
         }
         try:
+            if wanted.get("publish") is not None:
+                if self.publishing is None:
+                    task.phase = "refused"  # Another coordinator on this root may have the repository.
+                    return
+                work["inputHead"] = wanted["publish"]["inputHead"]
+                self.publishing.prepare(task)
             done = task.execution.submit(work)
             say(f"{task.name} is {done['acknowledgement']['providerJobId']} at the provider")
             task.learn()
@@ -132,6 +165,9 @@ class Coordinator:
                 task.phase = "refused"
             if not isinstance(refused, errors.ExecutionFencedError):
                 raise
+        except OSError:
+            task.phase = "refused"
+            raise
 
     def progress(self, task):
         """One pass, if it is due: it looks up, inspects, stops, collects."""
@@ -139,8 +175,29 @@ class Coordinator:
             return
         task.note(task.execution.reconcile(signal=self.over)["error"])
         task.learn()
-        if task.phase == "ended":
+        if task.phase != "runs":
             say(f"{task.name} has ended")
+
+    def publish(self, task):
+        """Goes on with a publication. One that has begun is not given up at an end: commands that were interrupted are never run
+        again (EX-VER-18), and the work would wait for a person.
+        """
+        if self.publishing is None or time.monotonic() < task.publish_at:
+            return
+        task.publish_at = time.monotonic() + WAIT
+        try:
+            done = self.publishing.publish(task)
+            task.published = done["status"]
+            say(f"{task.name} is {done['status']} {done.get('reason', '')}".rstrip())
+            task.learn()
+        except errors.ExecutionFencedError:
+            # A stop came before the push: a pass writes its fence down.
+            task.execution.startup(signal=self.over)
+            task.learn()
+        except (errors.ExecutionError, OSError) as refused:
+            if not isinstance(refused, PASSES):
+                task.phase = "refused"
+            raise
 
     def each(self, tasks, work):
         """Does something for each task, for at most so many at a time. What one fails with is said, and harms no other."""
@@ -155,6 +212,8 @@ class Coordinator:
             except errors.ExecutionError as failed:
                 if not self.over.fired:
                     task.note({"code": failed.code, "remedy": failed.remedy})
+            except OSError as failed:
+                task.note({"code": "failed", "remedy": str(failed)})
 
         with concurrent.futures.ThreadPoolExecutor(CONCURRENCY) as pool:
             list(pool.map(guarded, tasks))
@@ -171,10 +230,13 @@ class Coordinator:
             self.over.wait(LOOK)
 
     def run(self):
-        """Works until the end. Two lanes, so that a submit which hangs until its deadline keeps nobody's pass (EX-SCH-27)."""
+        """Works until the end. A lane for each, so that a submit which hangs until its deadline keeps nobody's pass (EX-SCH-27), and
+        commands nobody's submit.
+        """
         lanes = [
             threading.Thread(target=self.lane, args=("new", self.dispatch, self.find)),
             threading.Thread(target=self.lane, args=("runs", self.progress)),
+            threading.Thread(target=self.lane, args=("publishes", self.publish)),
         ]
         for lane in lanes:
             lane.start()
@@ -187,10 +249,11 @@ class Coordinator:
 
 def main() -> int:
     """The command."""
-    arguments = argparse.ArgumentParser(usage="coordinator.py ROOT PROVIDER [--progress-ms MS]")
+    arguments = argparse.ArgumentParser(usage="coordinator.py ROOT PROVIDER [--progress-ms MS] [--repository FILE]")
     arguments.add_argument("root")
     arguments.add_argument("provider")
     arguments.add_argument("--progress-ms", type=int, default=10_000)
+    arguments.add_argument("--repository")
     wanted = arguments.parse_args()
     key = os.environ.get("HOSTED_AGENTS_KEY")
     if not key:
@@ -200,7 +263,12 @@ def main() -> int:
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: threading.Thread(target=over.fire).start())
     limits = {"progressMs": wanted.progress_ms}
-    Coordinator(wanted.root, HostedAgents(wanted.provider, key), key, limits, over).run()
+    publishing = Publishing(wanted.root, wanted.repository) if wanted.repository else None
+
+    def transport(place):
+        return HostedAgents(wanted.provider, key, place)
+
+    Coordinator(wanted.root, transport, publishing, key, limits, over).run()
     return 0
 
 

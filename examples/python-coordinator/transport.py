@@ -55,17 +55,22 @@ BEYOND = 65_536
 
 
 class HostedAgents:
-    """A transport to the provider at `address` (`http://host:port`), with its key. Threads may share it."""
+    """A transport to the provider at `address` (`http://host:port`), with its key. Threads may share it. `place` is where a task's
+    work belongs, `{"repo", "branch"}`, which the provider is told of with the revision to begin from, and names in its result.
+    """
 
-    def __init__(self, address: str | None, key: str | None) -> None:
+    def __init__(self, address: str | None, key: str | None, place: dict[str, str] | None = None) -> None:
         self._address = urllib.parse.urlsplit(address or "")
         self._key = key
+        self._place = place
 
     def submit(self, call):
         """A new job."""
         self._begin(call)
         wanted = call.input
         body = {"prompt": wanted["prompt"], "model": wanted["model"]}
+        if self._place is not None:
+            body["work"] = {**self._place, "inputHead": wanted["inputHead"]}
         return owned(self._ask(call, "POST", "/jobs", body, wanted["idempotencyKey"]))
 
     def continue_(self, call):
@@ -89,7 +94,9 @@ class HostedAgents:
             return None
         exit_status = 0 if result["ok"] else 1
         outcome = {"finished": True, "ok": result["ok"], "exit": exit_status, "cost": result["costUsd"], "denials": []}
-        return {**owned(result), "output": result["output"], "outcome": outcome}
+        # As it came: the boundary judges whose it is, and a publication every path and hash of it.
+        made = {**(result["work"] or {}), "files": result["files"], "pr": result["pr"]}
+        return {**made, **owned(result), "output": result["output"], "outcome": outcome}
 
     def cancel(self, call):
         """The end of a turn."""

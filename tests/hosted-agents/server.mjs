@@ -8,14 +8,14 @@
  *
  * | request | does |
  * | --- | --- |
- * | `POST /jobs` with `idempotency-key`: `{prompt, model?}` | makes a job with its first turn, once for a key; 409 for another body |
+ * | `POST /jobs` with `idempotency-key`: `{prompt, model?, work?}` | makes a job with its first turn, once for a key; 409 for another body. `work` is `{repo, branch, inputHead}` where a repository is worked on |
  * | `POST /jobs/:job/turns` with `idempotency-key`: `{prompt, session}` | makes another turn |
  * | `GET /keys/:key` | the turn that this key has made, or 404 |
  * | `GET /jobs/:job/turns/:turn?after=N` | its state, at most 2 events after the N-th, the number of the last one, and whether there are more |
- * | `GET /jobs/:job/turns/:turn/result` | its result, or 404 |
+ * | `GET /jobs/:job/turns/:turn/result` | its result, or 404; with the `work` that it was made for, and what came of it: `files` and `pr`, or null |
  * | `POST /jobs/:job/turns/:turn/cancel` with `idempotency-key` | cancels it, once for a key |
- * | `POST /control/turn`: `{job, turn, state?, costUsd?, event?, output?}` | a test plays the agent |
- * | `POST /control/agents`: `{lines, everyMs, costUsd, page?, replyMs?}` | every turn from now on is played by itself, by the clock |
+ * | `POST /control/turn`: `{job, turn, state?, costUsd?, event?, output?, files?, pr?}` | a test plays the agent |
+ * | `POST /control/agents`: `{lines, everyMs, costUsd, page?, replyMs?, files?, pr?}` | every turn from now on is played by itself, by the clock; `files` is the manifest that each brings, `pr` the `{title, body}` |
  * | `POST /control/fail`: `{route, how, times?, retryAfter?}` | the next requests of this kind go wrong |
  * | `GET /control` | what has come so far: requests by route, jobs, turns, cancellations, open connections |
  * | `GET /control/books` | every turn, and how often a create or a stop came for each key; across restarts |
@@ -64,14 +64,14 @@ function turnOf(job, turn) {
 /** A turn as it is now. One that plays by itself follows from when it was made, so that a restart changes nothing of it. */
 function played(turn) {
   if (turn.agent === undefined || ENDS.includes(turn.state)) return turn
-  const { lines, everyMs, costUsd } = turn.agent
+  const { lines, everyMs, costUsd, files, pr } = turn.agent
   const due = Math.min(lines, Math.floor((Date.now() - turn.madeAt) / everyMs))
   for (let number = turn.events.length + 1; number <= due; number += 1) {
     turn.events.push({ number, at: turn.madeAt + number * everyMs, type: 'message', data: `${turn.turn} line ${number}` })
   }
   if (due > 0) turn.state = 'running'
   if (due === lines) {
-    Object.assign(turn, { state: 'succeeded', costUsd, endedAt: turn.madeAt + lines * everyMs, output: `${turn.body.prompt}: done` })
+    Object.assign(turn, { state: 'succeeded', costUsd, endedAt: turn.madeAt + lines * everyMs, output: `${turn.body.prompt}: done`, files, pr })
   }
   return turn
 }
@@ -156,7 +156,8 @@ const ROUTES = [
   ['GET', /^\/jobs\/([^/]+)\/turns\/([^/]+)\/result$/, 'result', ([job, name]) => {
     const turn = turnOf(job, name)
     if (turn.output === null) throw new Refusal(404, 'no result yet')
-    return { ...owned(turn), output: turn.output, costUsd: turn.costUsd, ok: turn.state === 'succeeded' }
+    const { output, costUsd, files = null, pr = null, body: { work = null } } = turn
+    return { ...owned(turn), output, costUsd, ok: turn.state === 'succeeded', work, files, pr }
   }],
   ['POST', /^\/jobs\/([^/]+)\/turns\/([^/]+)\/cancel$/, 'cancel', ([job, turn], { key }) => cancelled(turnOf(job, turn), key)],
   ['POST', /^\/control\/turn$/, null, (_, { body }) => play(body)],

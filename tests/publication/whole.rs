@@ -121,3 +121,54 @@ fn ex_ver_16_what_a_command_says_no_to_or_changes_is_not_pushed() {
         assert_eq!(status.is_empty(), reason == "command-failed", "{command}: what it left stays: {status}");
     }
 }
+
+#[test]
+fn ex_ver_12_ex_ver_15_a_tree_that_somebody_changes_while_it_is_checked_is_not_pushed() {
+    if let Err(why) = sandbox() {
+        println!("no sandbox here ({why})");
+        return;
+    }
+    // The command says where it is in an ignored directory, and succeeds once the tree has been changed from outside.
+    let command = "mkdir target && touch target/started && while [ ! -e target/go ]; do sleep 0.01; done";
+    type Change = fn(&std::path::Path);
+    let changes: [(&str, Change); 4] = [
+        ("dirty", |at| std::fs::write(at.join("README"), "another\n").expect("written")),
+        ("dirty", |at| std::fs::write(at.join("src/beside"), "new\n").expect("written")),
+        ("dirty", |at| {
+            // What is staged and taken back in the work tree is a change all the same.
+            std::fs::write(at.join("README"), "another\n").expect("written");
+            git(at, &["add", "README"]);
+            std::fs::write(at.join("README"), "two\n").expect("written");
+        }),
+        ("revision-changed", |at| drop(git(at, &["commit", "-q", "--allow-empty", "-m", "another"]))),
+    ];
+    for (number, (reason, change)) in changes.into_iter().enumerate() {
+        let repository = Repository::new();
+        let task = repository.task(json!({}));
+        let plan = plan(&repository, json!([command, "true"]));
+        let checkout = repository.checkout();
+        let answer = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let clock = Host::system().clock;
+                let until = clock.awake() + std::time::Duration::from_secs(60);
+                while !checkout.join("target/started").exists() {
+                    assert!(clock.awake() < until, "the command never began");
+                    clock.sleep(std::time::Duration::from_millis(2));
+                }
+                change(&checkout);
+                std::fs::write(checkout.join("target/go"), "").expect("written");
+            });
+            publish(&repository, &task, &plan)
+        });
+        assert_eq!(
+            (&answer["status"], &answer["reason"]),
+            (&json!("blocked"), &json!(reason)),
+            "change {number}"
+        );
+        assert_eq!(repository.remote_head("task/1"), None, "change {number}");
+        // The command has succeeded, and the one behind it did not run.
+        let evidence = task.evidence();
+        assert_eq!(evidence["commands"].as_array().map(Vec::len), Some(1), "change {number}");
+        assert_eq!(evidence["commands"][0]["exitCode"], json!(0), "change {number}");
+    }
+}

@@ -107,10 +107,21 @@ def input_of(
         "checkout": os.fspath(checkout),
         "scratch": os.fspath(scratch),
         "runtime": runtime,
-        "environment": environment,
+        "environment": _variables(environment) if isinstance(environment, Mapping) else environment,
         "git": git,
     }
     return written(members)
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment as JSON has it. `os.environ` is a mapping and no dict, and has bytes that are no UTF-8 as halves of surrogate
+    pairs, in whose place there is a question mark.
+    """
+
+    def plain(text: str) -> str:
+        return text.encode(errors="replace").decode() if isinstance(text, str) else text
+
+    return {plain(name): plain(value) for name, value in environment.items()}
 
 
 class PublicationCalls(Ports):
