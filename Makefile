@@ -55,10 +55,9 @@ build:
 demo: build
 	python3 examples/demo/demo.py $(BUILT)/examples/status-bar
 
-# The suites of Python and Node wait more than they work, so that they go side by side.
+# The suites of Python, Node and the programs wait more than they work, so that two of them go side by side.
 test: build test-rust test-c
-	$(MAKE) --no-print-directory -j2 --output-sync=target test-python test-node
-	$(MAKE) --no-print-directory test-interop test-examples test-docs
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-python test-node test-examples test-interop test-docs
 	@echo 'all tests passed'
 
 test-rust:
