@@ -10,6 +10,7 @@
  * it goes on. On SIGINT and SIGTERM it lets a submit and a publication end that have begun, and gives everything else up.
  */
 
+import { setMaxListeners } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -101,6 +102,8 @@ async function main() {
     return 1
   }
   const ending = new AbortController()
+  // Each call and each stream that goes on listens to it, and stops to when it ends.
+  setMaxListeners(0, ending.signal)
   for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => ending.abort())
   const { signal } = ending
   for (const directory of [wanted.root, wanted.agents]) await mkdir(directory, { recursive: true, mode: 0o700 })
