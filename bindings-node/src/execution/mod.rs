@@ -19,5 +19,6 @@ mod health;
 mod lanes;
 mod publication;
 mod registry;
+mod told;
 
 pub(crate) use fault_points::{NativePauses, script};

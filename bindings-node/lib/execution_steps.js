@@ -1,0 +1,151 @@
+'use strict'
+/**
+ * One running call of a boundary over its native half: what a machine in raw steps and the host driver share. Each step is a task of
+ * libuv's pool. The first one waits for the task's lock in short tries, which hold no worker between them.
+ */
+
+const { perform } = require('./calls.js')
+const { GallivantError } = require('./index.js')
+const { callSync, internal } = require('./native.js')
+
+/** Under this whatever works for a call is told, by its boundary, that it ends: a method, called with the reason. */
+const END = Symbol('end')
+
+/** What the host is to do comes as an array, whose places these are (`src/execution/told.rs`). */
+const ID = 0
+const DEADLINE_AT = 1
+const PORT = 2
+const METHOD = 3
+const INPUT = 4
+
+/** A signal that fires at most once, and costs something only where somebody looks at it. */
+class Ending {
+  #controller = null
+  #fired = null
+
+  get signal() {
+    if (this.#controller === null) {
+      this.#controller = new AbortController()
+      if (this.#fired !== null) this.#controller.abort(this.#fired.reason)
+    }
+    return this.#controller.signal
+  }
+
+  fire(reason) {
+    this.#fired = { reason }
+    this.#controller?.abort(reason)
+  }
+}
+
+class Steps {
+  #boundary
+  #native
+  #open
+  /** Ends the wait for the lock, while there is one. */
+  #giveUpWaiting = null
+  /** The id of the outstanding call, or null. */
+  outstandingId = null
+  /** `{ reason }` once it was ended from outside. What a step has come to meanwhile is then an outcome, or nothing. */
+  ended = null
+  /** Who is told of that besides: whoever carries the outstanding call out. */
+  onEnd = null
+
+  /** `nativeCall` is a call that was not begun; `open` are the calls of the boundary that run. */
+  constructor(boundary, nativeCall, open) {
+    this.#boundary = boundary
+    this.#native = nativeCall
+    this.#open = open
+  }
+
+  /** Begins. Resolves to what the step has come to: an array, which is a call; a text, or an object with `done` or `failed`. */
+  async start(signal) {
+    this.#open.add(this)
+    const onAbort = signal === undefined ? undefined : () => this.#giveUpWaiting?.(signal.reason)
+    try {
+      const begun = this.#begin()
+      signal?.addEventListener('abort', onAbort, { once: true })
+      return this.#taken(await begun)
+    } finally {
+      this.#giveUpWaiting = null
+      if (this.outstandingId === null) this.#open.delete(this)
+      signal?.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** Tries until the lock is there, or its time is over. Where the wait is given up between two tries, it ends at once. */
+  #begin() {
+    return new Promise((resolve, reject) => {
+      let [timer, why] = [undefined, undefined]
+      this.#giveUpWaiting = (reason) => {
+        why = reason
+        if (!this.#native.abortWait()) return
+        clearTimeout(timer)
+        reject(reason)
+      }
+      const failed = (error) => reject(internal(error))
+      const tried = (told) => {
+        if (told.againMs !== undefined) timer = setTimeout(attempt, told.againMs, true)
+        else if (told.aborted) reject(why)
+        else resolve(told)
+      }
+      const attempt = (again) => {
+        try {
+          this.#native.startAsync(again).then(tried, failed)
+        } catch (error) {
+          failed(error)
+        }
+      }
+      attempt(false)
+    })
+  }
+
+  reply(id, text, isSending) { return this.#feed((native) => native.replyAsync(id, text, isSending)) }
+  fail(id, error, isSending) { return this.#feed((native) => native.failAsync(id, error, isSending)) }
+  deadline(id, isSending) { return this.#feed((native) => native.deadlineAsync(id, isSending)) }
+  abort(id, isSending) { return this.#feed((native) => native.abortAsync(id, isSending)) }
+
+  async sending(id) { await this.#perform((wait) => this.#native.sendingAsync(id, wait)) }
+
+  giveUp() { this.#native.giveUp() }
+
+  async drop() {
+    this[END](dropped())
+    await this.#perform((wait) => this.#native.dropAsync(wait))
+  }
+
+  /** Tells whoever works for it to end, and ends its wait for the lock. Its boundary drops the machine, or `drop` does. */
+  [END](reason) {
+    this.ended ??= { reason }
+    this.#giveUpWaiting?.(reason)
+    this.outstandingId = null
+    this.#open.delete(this)
+    this.onEnd?.(reason)
+  }
+
+  async #feed(begin) {
+    let told
+    try {
+      told = await begin(this.#native)
+    } catch (error) {
+      throw internal(error)
+    }
+    return this.#taken(told)
+  }
+
+  /** A refusal changes nothing: the outstanding call stays outstanding. */
+  #taken(told) {
+    if (told.error !== undefined) throw new GallivantError(told.error)
+    this.outstandingId = null
+    if (!Array.isArray(told)) this.#open.delete(this)
+    else if (this.ended === null) this.outstandingId = told[ID]
+    else throw this.ended.reason
+    return told
+  }
+
+  #perform(start) { return perform({ wait: callSync(() => this.#boundary.beginWait()), start }) }
+}
+
+/** Why a machine that was dropped has ended. */
+function dropped() { return new DOMException('the machine was dropped', 'AbortError') }
+
+module.exports = { DEADLINE_AT, END, Ending, ID, INPUT, METHOD, PORT, Steps, dropped }
