@@ -8,9 +8,9 @@ const args = require('./arguments.js')
 const deadlines = require('./execution_deadlines.js')
 const { TransportError, failureOf } = require('./execution_errors.js')
 const { outcomeOf, replyOf } = require('./execution_json.js')
-const { DEADLINE_AT, Ending, ID, INPUT, METHOD, PORT } = require('./execution_steps.js')
+const { DEADLINE_AT, Ending, ID, INPUT, METHOD, PORT, inputOf } = require('./execution_steps.js')
 const { GallivantError } = require('./index.js')
-const { textOf, valueOf } = require('./json.js')
+const { textOf } = require('./json.js')
 const { native } = require('./native.js')
 
 /** A method whose signal has fired is waited for so long, in milliseconds, and then left alone (EX-TRA-05). */
@@ -68,7 +68,7 @@ async function carriedOut(told, { steps, portOf, host, limits, signal }) {
   if (signal?.aborted) return steps.abort(id, false)
   const ending = new Ending()
   const call = new Call(ending, told[DEADLINE_AT], limits, told[INPUT])
-  const running = run(port.methods, method, valueOf(told[INPUT]), call)
+  const running = run(port.methods, method, inputOf(told), call)
   const end = await first(running, told, { steps, host, signal })
   if (end.how !== 'ended') {
     ending.fire(end.reason)

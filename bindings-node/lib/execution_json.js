@@ -51,9 +51,9 @@ function secretsOf(secrets) {
   return Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null))
 }
 
-/** The value of an outcome, which is a text, or has its amounts of money; these go beside them in whole nano-dollars. */
+/** The value of an outcome: of a text that the engine's parser takes, or with its amounts of money in whole nano-dollars beside them. */
 function outcomeOf(told) {
-  if (typeof told === 'string') return valueOf(told)
+  if (typeof told === 'string') return JSON.parse(told)
   const { done, amounts } = told
   const value = valueOf(done)
   for (const { within, name, nanos } of amounts) {

@@ -5,10 +5,9 @@ const args = require('./arguments.js')
 const { Queue, refuseAborted } = require('./calls.js')
 const { failureOf } = require('./execution_errors.js')
 const { outcomeOf, replyOf } = require('./execution_json.js')
-const { DEADLINE_AT, END, Ending, ID, INPUT, METHOD, PORT, Steps, dropped } = require('./execution_steps.js')
+const { DEADLINE_AT, END, Ending, ID, INPUT, METHOD, PORT, Steps, dropped, inputOf } = require('./execution_steps.js')
 const { GallivantError } = require('./index.js')
 const { inspectable } = require('./inspect.js')
-const { valueOf } = require('./json.js')
 const { callSync } = require('./native.js')
 
 class Machine {
@@ -100,7 +99,7 @@ class Machine {
     const [id, inputJson] = [told[ID], told[INPUT]]
     this.#outstanding = { id, ending }
     return {
-      kind: 'call', id, port: told[PORT], method: told[METHOD], input: valueOf(inputJson), inputJson, deadlineAt: told[DEADLINE_AT],
+      kind: 'call', id, port: told[PORT], method: told[METHOD], input: inputOf(told), inputJson, deadlineAt: told[DEADLINE_AT],
       get signal() { return ending.signal },
     }
   }

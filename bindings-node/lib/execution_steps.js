@@ -5,7 +5,9 @@
  */
 
 const { perform } = require('./calls.js')
+const turns = require('./execution_turns.js')
 const { GallivantError } = require('./index.js')
+const { valueOf } = require('./json.js')
 const { callSync, internal } = require('./native.js')
 
 /** Under this whatever works for a call is told, by its boundary, that it ends: a method, called with the reason. */
@@ -17,6 +19,10 @@ const DEADLINE_AT = 1
 const PORT = 2
 const METHOD = 3
 const INPUT = 4
+const HAS_LONG_DIGITS = 5
+
+/** The value of a call's input. */
+function inputOf(told) { return told[HAS_LONG_DIGITS] ? valueOf(told[INPUT]) : JSON.parse(told[INPUT]) }
 
 /** A signal that fires at most once, and costs something only where somebody looks at it. */
 class Ending {
@@ -36,6 +42,9 @@ class Ending {
     this.#controller?.abort(reason)
   }
 }
+
+/** How many calls run, of all boundaries. */
+let running = 0
 
 class Steps {
   #boundary
@@ -59,15 +68,17 @@ class Steps {
 
   /** Begins. Resolves to what the step has come to: an array, which is a call; a text, or an object with `done` or `failed`. */
   async start(signal) {
-    this.#open.add(this)
+    this.#enter()
     const onAbort = signal === undefined ? undefined : () => this.#giveUpWaiting?.(signal.reason)
     try {
       const begun = this.#begin()
       signal?.addEventListener('abort', onAbort, { once: true })
-      return this.#taken(await begun)
+      const told = await begun
+      if (turns.isOver(running)) await turns.another()
+      return this.#taken(told)
     } finally {
       this.#giveUpWaiting = null
-      if (this.outstandingId === null) this.#open.delete(this)
+      if (this.outstandingId === null) this.#leave()
       signal?.removeEventListener('abort', onAbort)
     }
   }
@@ -118,9 +129,16 @@ class Steps {
     this.ended ??= { reason }
     this.#giveUpWaiting?.(reason)
     this.outstandingId = null
-    this.#open.delete(this)
+    this.#leave()
     this.onEnd?.(reason)
   }
+
+  #enter() {
+    if (!this.#open.has(this)) running += 1
+    this.#open.add(this)
+  }
+
+  #leave() { if (this.#open.delete(this)) running -= 1 }
 
   async #feed(begin) {
     let told
@@ -129,6 +147,7 @@ class Steps {
     } catch (error) {
       throw internal(error)
     }
+    if (turns.isOver(running)) await turns.another()
     return this.#taken(told)
   }
 
@@ -136,7 +155,7 @@ class Steps {
   #taken(told) {
     if (told.error !== undefined) throw new GallivantError(told.error)
     this.outstandingId = null
-    if (!Array.isArray(told)) this.#open.delete(this)
+    if (!Array.isArray(told)) this.#leave()
     else if (this.ended === null) this.outstandingId = told[ID]
     else throw this.ended.reason
     return told
@@ -148,4 +167,4 @@ class Steps {
 /** Why a machine that was dropped has ended. */
 function dropped() { return new DOMException('the machine was dropped', 'AbortError') }
 
-module.exports = { DEADLINE_AT, END, Ending, ID, INPUT, METHOD, PORT, Steps, dropped }
+module.exports = { DEADLINE_AT, END, Ending, ID, INPUT, METHOD, PORT, Steps, dropped, inputOf }

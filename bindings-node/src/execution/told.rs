@@ -59,6 +59,8 @@ pub enum Told {
         outcome: String,
         /// Its amounts of money.
         amounts: Vec<AmountParts>,
+        /// Whether an integer may stand in it that no number of JavaScript holds.
+        has_long_digits: bool,
     },
     /// The call has failed.
     Failed(ErrorParts),
@@ -77,6 +79,8 @@ pub struct CallParts {
     method: &'static str,
     /// The method's input, as JSON text.
     input: String,
+    /// Whether an integer may stand in it that no number of JavaScript holds.
+    has_long_digits: bool,
 }
 
 /// An amount of an outcome.
@@ -97,7 +101,8 @@ impl Told {
         match step {
             Step::Call(call) => Told::Call(call.into()),
             Step::Done(Ok(outcome)) => {
-                Told::Done { amounts: amounts(method, &outcome), outcome: outcome.to_json() }
+                let (amounts, outcome) = (amounts(method, &outcome), outcome.to_json());
+                Told::Done { amounts, has_long_digits: has_long_digits(&outcome), outcome }
             }
             Step::Done(Err(error)) => Told::Failed((&error).into()),
         }
@@ -107,19 +112,32 @@ impl Told {
 impl From<Call> for CallParts {
     fn from(call: Call) -> Self {
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let input = Value::Object(call.input).to_json();
         CallParts {
             id: whole(call.id),
             deadline_at: whole(call.deadline_at),
             port: call.port.word(),
             method: call.method,
-            input: Value::Object(call.input).to_json(),
+            has_long_digits: has_long_digits(&input),
+            input,
         }
     }
 }
 
-/// How a step's end goes over to JavaScript: an array of a call's id, deadline, port, method and input; a text, which is an
-/// outcome without amounts; an object of one member, `failed` or what an [`Answer`] has besides its value, or of `done` and
-/// `amounts`.
+/// Whether so many digits follow each other as an integer has at least that no number of JavaScript holds. Where they do not,
+/// the engine's own parser takes the text.
+fn has_long_digits(text: &str) -> bool {
+    const LONG: u32 = 16;
+    let mut row = 0;
+    text.bytes().any(|byte| {
+        row = if byte.is_ascii_digit() { row + 1 } else { 0 };
+        row == LONG
+    })
+}
+
+/// How a step's end goes over to JavaScript: an array of a call's id, deadline, port, method and input, and whether the input has
+/// long digits; a text, which is an outcome without amounts and long digits; an object of `done` and `amounts`; or one of one
+/// member, which is `failed` or what an [`Answer`] has besides its value.
 #[derive(Debug)]
 pub struct Stepped(Answer<Told>);
 
@@ -151,23 +169,24 @@ impl ToNapiValue for Stepped {
         };
         let mut object = match told {
             Told::Call(call) => {
-                let mut array = here.create_array(5)?;
+                let mut array = here.create_array(6)?;
                 array.set(0, call.id)?;
                 array.set(1, call.deadline_at)?;
                 array.set(2, call.port)?;
                 array.set(3, call.method)?;
                 array.set(4, call.input)?;
+                array.set(5, call.has_long_digits)?;
                 // SAFETY: as above, and the array was made in it just now.
                 return unsafe { ToNapiValue::to_napi_value(env, array) };
             }
             // SAFETY: as above.
-            Told::Done { outcome, amounts } if amounts.is_empty() => unsafe {
+            Told::Done { outcome, amounts, has_long_digits: false } if amounts.is_empty() => unsafe {
                 return String::to_napi_value(env, outcome);
             },
             _ => Object::new(&here)?,
         };
         match told {
-            Told::Done { outcome, amounts } => {
+            Told::Done { outcome, amounts, .. } => {
                 object.set_named_property("done", outcome)?;
                 object.set_named_property("amounts", amounts)?;
             }
