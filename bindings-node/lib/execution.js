@@ -147,20 +147,19 @@ class Execution {
 
   /** Arguments are looked at when the call is made, and what is wrong with them rejects its promise. */
   async #call(method, input, options) {
-    const { signal } = args.callOptions(options)
+    const signal = options === undefined ? undefined : args.callOptions(options).signal
     const text = jsonOf('input', typeof input === 'function' ? input() : input)
     refuseAborted(signal)
-    return this[DRIVE](method, text, this.#portOf, signal)
+    return await this[DRIVE](method, text, this.#portOf, signal)
   }
 
-  async [DRIVE](method, text, portOf, signal) {
+  [DRIVE](method, text, portOf, signal) {
     const kept = this.#kept.pop()
     const call = kept ?? callSync(() => this.#native.call(method, text))
     kept?.renew(method, text)
     const steps = new Steps(this.#native, call, this.#open)
-    const value = await drive({ steps, portOf, host: this.#host, limits: this.#limits, signal })
-    if (this.#kept.length < MOST_KEPT) this.#kept.push(call)
-    return value
+    const keep = () => { if (this.#kept.length < MOST_KEPT) this.#kept.push(call) }
+    return drive({ steps, portOf, host: this.#host, limits: this.#limits, signal, keep })
   }
 
   static {

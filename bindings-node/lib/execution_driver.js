@@ -27,9 +27,9 @@ function methodsOf(transport) {
 /**
  * Drives a call to its end, from its first step (`Steps`), and gives the value of its outcome. `portOf` gives for a port and a method
  * who answers it: `methods`, an object that has the method, and `isLocal` where it is the library itself, which always ends and is
- * always waited for; or null.
+ * always waited for; or null. `keep` is called once nothing of the call is left but its outcome.
  */
-async function drive({ steps, portOf, host, limits, signal }) {
+async function drive({ steps, portOf, host, limits, signal, keep }) {
   const giveUp = signal === undefined ? undefined : () => steps.giveUp()
   let told = null
   try {
@@ -44,6 +44,7 @@ async function drive({ steps, portOf, host, limits, signal }) {
     signal?.removeEventListener('abort', giveUp)
   }
   if (told.failed !== undefined) throw surfaced(new GallivantError(told.failed), signal)
+  keep()
   return outcomeOf(told)
 }
 
@@ -78,9 +79,11 @@ async function carriedOut(told, { steps, portOf, host, limits, signal }) {
   }
   const isSending = call[SENDING]()
   switch (end.how) {
-    case 'deadline': return steps.deadline(id, isSending)
-    case 'aborted': return steps.abort(id, isSending)
-    default: return end.text === undefined ? steps.fail(id, failureOf(end.thrown), isSending) : steps.reply(id, end.text, isSending)
+    case 'deadline': return await steps.deadline(id, isSending)
+    case 'aborted': return await steps.abort(id, isSending)
+    default:
+      if (end.text === undefined) return await steps.fail(id, failureOf(end.thrown), isSending)
+      return await steps.reply(id, end.text, isSending)
   }
 }
 

@@ -66,38 +66,43 @@ class Steps {
     this.#open = open
   }
 
-  /** Begins. Resolves to what the step has come to: an array, which is a call; a text, or an object with `done` or `failed`. */
-  async start(signal) {
+  /**
+   * Begins, and tries until the lock is there or its time is over. Resolves to what the step has come to: an array, which is a call;
+   * a text, or an object with `done` or `failed`. Where the wait is given up between two tries, it ends at once.
+   */
+  start(signal) {
     this.#enter()
-    const onAbort = signal === undefined ? undefined : () => this.#giveUpWaiting?.(signal.reason)
-    try {
-      const begun = this.#begin()
-      signal?.addEventListener('abort', onAbort, { once: true })
-      const told = await begun
-      if (turns.isOver(running)) await turns.another()
-      return this.#taken(told)
-    } finally {
-      this.#giveUpWaiting = null
-      if (this.outstandingId === null) this.#leave()
-      signal?.removeEventListener('abort', onAbort)
-    }
-  }
-
-  /** Tries until the lock is there, or its time is over. Where the wait is given up between two tries, it ends at once. */
-  #begin() {
     return new Promise((resolve, reject) => {
-      let [timer, why] = [undefined, undefined]
+      let [timer, why, hasEnded] = [undefined, undefined, false]
+      const onAbort = signal === undefined ? undefined : () => this.#giveUpWaiting?.(signal.reason)
+      const end = (settle, value) => {
+        // The answer of a try whose wait was given up comes when another start may wait.
+        if (hasEnded) return
+        hasEnded = true
+        this.#giveUpWaiting = null
+        signal?.removeEventListener('abort', onAbort)
+        if (this.outstandingId === null) this.#leave()
+        settle(value)
+      }
       this.#giveUpWaiting = (reason) => {
         why = reason
         if (!this.#native.abortWait()) return
         clearTimeout(timer)
-        reject(reason)
+        end(reject, reason)
       }
-      const failed = (error) => reject(internal(error))
+      const failed = (error) => end(reject, internal(error))
+      const taken = (told) => {
+        try {
+          end(resolve, this.#taken(told))
+        } catch (error) {
+          end(reject, error)
+        }
+      }
       const tried = (told) => {
         if (told.againMs !== undefined) timer = setTimeout(attempt, told.againMs, true)
-        else if (told.aborted) reject(why)
-        else resolve(told)
+        else if (told.aborted) end(reject, why)
+        else if (turns.isOver(running)) void turns.another().then(() => taken(told))
+        else taken(told)
       }
       const attempt = (again) => {
         try {
@@ -106,14 +111,15 @@ class Steps {
           failed(error)
         }
       }
+      signal?.addEventListener('abort', onAbort, { once: true })
       attempt(false)
     })
   }
 
-  reply(id, text, isSending) { return this.#feed((native) => native.replyAsync(id, text, isSending)) }
-  fail(id, error, isSending) { return this.#feed((native) => native.failAsync(id, error, isSending)) }
-  deadline(id, isSending) { return this.#feed((native) => native.deadlineAsync(id, isSending)) }
-  abort(id, isSending) { return this.#feed((native) => native.abortAsync(id, isSending)) }
+  reply(id, text, isSending) { return this.#feed('replyAsync', id, text, isSending) }
+  fail(id, error, isSending) { return this.#feed('failAsync', id, error, isSending) }
+  deadline(id, isSending) { return this.#feed('deadlineAsync', id, isSending) }
+  abort(id, isSending) { return this.#feed('abortAsync', id, isSending) }
 
   async sending(id) { await this.#perform((wait) => this.#native.sendingAsync(id, wait)) }
 
@@ -140,10 +146,10 @@ class Steps {
 
   #leave() { if (this.#open.delete(this)) running -= 1 }
 
-  async #feed(begin) {
+  async #feed(method, id, ...given) {
     let told
     try {
-      told = await begin(this.#native)
+      told = await this.#native[method](id, ...given)
     } catch (error) {
       throw internal(error)
     }

@@ -166,9 +166,11 @@ class _Call:
             self.raised = raised
         # Before the loop is woken, which may look at once.
         self._is_over = True
-        # The loop may have been closed: then nobody waits any more.
-        with contextlib.suppress(RuntimeError):
+        try:
             self._loop.call_soon_threadsafe(self._wake)
+        except RuntimeError:
+            # The loop was closed: then nobody waits any more.
+            pass
 
     def _wake(self) -> None:
         if not self._waiter.done():
@@ -214,9 +216,11 @@ class _Pool:
     def _run(self) -> None:
         jobs, lock = self._jobs, self._lock
         while (job := jobs.get()) is not None:
-            # Nobody is there to be told of what it raises.
-            with contextlib.suppress(BaseException):
+            try:
                 job()
+            except BaseException:
+                # Nobody is there to be told.
+                pass
             # Whatever it holds is let go of before the wait.
             del job
             with lock:
