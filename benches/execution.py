@@ -16,8 +16,9 @@ The bare hop itself stands in the table too: in Node that of the engine's own mo
 rings, as that of a coordinator always has: waiting with one costs more than waiting without.
 
 All rows are processes that take turns in short batches. The table shows the best batch of each, which is the one that no neighbour
-has disturbed: by the clock, by the processor time of the process, and by that of the event loop's own thread. Bars: at most 10 µs
-beyond; no turn in which the event loop works for more than 5 ms.
+has disturbed: by the clock, by the processor time of the process, and by that of the event loop's own thread (`its loop`). Node has run
+2,000 calls before, so that its engine has compiled what is measured. The hundred runs are made three times, and shown as they were
+disturbed least. Bars: at most 10 µs beyond; no turn in which the event loop works for more than 5 ms.
 """
 
 import argparse
@@ -36,6 +37,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "bindings-python/python")
 
 BATCH = 40
 BAR_US = 10
+# How often the hundred runs are made.
+CROWDS = 3
 # When the timer of an event loop rings that has nothing else to wait for, in seconds.
 FAR = 3600
 LOOP_BAR_MS = 5
@@ -210,6 +213,12 @@ class Row:
         return [min(column) for column in zip(*self.times)]
 
 
+def crowd_in(node, root):
+    """A hundred runs at once, once."""
+    told = subprocess.run([*node, "crowd", root], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(told.stdout)
+
+
 def main():
     """The table."""
     parser = argparse.ArgumentParser(usage="execution.py [--rounds N] [DIRECTORY]")
@@ -237,12 +246,11 @@ def main():
             ("Python, asyncio", us["aio-driven"], us["aio-stepped"], us["aio-hop"], 0),
             ("Node", us["node-driven"], us["node-stepped"], us["node-hop"], 0),
         ]:
-            for at, clock in enumerate(("wall", "processor", "own thread")):
+            for at, clock in enumerate(("wall", "processor", "its loop")[: 2 if name == "Python, threads" else 3]):
                 beyond = call[at] - core[at] - hops * bare[at]
                 figures = f"{call[at]:6.1f} | {core[at]:7.1f} | {bare[at]:8.1f} | {hops:7} | {beyond:6.1f}"
                 print(f"{name:15} | {clock:10} | {figures} | {'meets' if beyond <= BAR_US else 'misses'}")
-        told = subprocess.run([*node, "crowd", os.path.join(place, "crowd")], stdout=subprocess.PIPE, text=True, check=True)
-        crowd = json.loads(told.stdout)
+        crowd = min((crowd_in(node, os.path.join(place, f"crowd-{at}")) for at in range(CROWDS)), key=lambda it: it["workMs"])
         verdict = "meets" if crowd["workMs"] <= LOOP_BAR_MS else "misses"
         print(
             f"100 runs at once in Node, one of which hangs: a call takes {crowd['medianMs']:.1f} ms beyond its provider's 50, "
