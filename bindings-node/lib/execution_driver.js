@@ -67,17 +67,17 @@ async function carriedOut(told, { steps, portOf, host, limits, signal }) {
   }
   if (steps.outstandingId !== id) throw steps.ended.reason
   if (signal?.aborted) return steps.abort(id, false)
-  const ending = new Ending()
-  const call = new Call(ending, told[DEADLINE_AT], limits, told[INPUT])
+  const carried = new Carried()
+  const call = new Call(carried, told[DEADLINE_AT], limits, told[INPUT])
   const running = run(port.methods, method, inputOf(told), call)
   const end = await first(running, told, { steps, host, signal })
   if (end.how !== 'ended') {
-    ending.fire(end.reason)
+    carried.fire(end.reason)
     if (port.isLocal) await running
     if (end.how === 'dropped') throw end.reason
     if (!port.isLocal) await within(GRACE_MS, running)
   }
-  const isSending = call[SENDING]()
+  const { isSending } = carried
   switch (end.how) {
     case 'deadline': return await steps.deadline(id, isSending)
     case 'aborted': return await steps.abort(id, isSending)
@@ -87,30 +87,28 @@ async function carriedOut(told, { steps, portOf, host, limits, signal }) {
   }
 }
 
-/** Under this a call says whether its method has begun to send. */
-const SENDING = Symbol('sending')
+/** What ends a method, and whether it has begun to send. */
+class Carried extends Ending {
+  isSending = false
+}
 
-/**
- * What a method is given besides its input. Its signal is made for whoever looks at it, by a getter of the object's own, so that a
- * copy has it too; the getter is the same for all, since the engine would keep a shape for each.
- */
+/** Under this a call has what ends its method. */
+const CARRIED = Symbol('carried')
+
+/** The signal is made for whoever looks at it, through a copy or a proxy too. */
+const SIGNAL = { get() { return this[CARRIED].signal }, enumerable: true }
+
+/** What a method is given besides its input. The getter is one for all: of one for each, the engine would keep a shape for each. */
 class Call {
-  #ending
-  #isSending = false
-
-  constructor(ending, deadlineAt, limits, inputJson) {
-    this.#ending = ending
-    Object.defineProperty(this, 'signal', Call.#SIGNAL)
+  constructor(carried, deadlineAt, limits, inputJson) {
+    Object.defineProperty(this, CARRIED, { value: carried })
+    Object.defineProperty(this, 'signal', SIGNAL)
     this.deadlineAt = deadlineAt
     this.limits = limits
     this.inputJson = inputJson
-    this.sending = () => { this.#isSending = true }
+    this.sending = () => { carried.isSending = true }
     Object.freeze(this)
   }
-
-  [SENDING]() { return this.#isSending }
-
-  static #SIGNAL = { get() { return this.#ending.signal }, enumerable: true }
 }
 
 /** Runs a method to its end. Whatever it throws, at once or later, and a reply that has no text, is its failure. */
@@ -124,15 +122,15 @@ async function run(methods, method, input, call) {
 
 /** Runs a method that no machine has asked for, at most for as long as it is said. */
 async function runAlone(transport, { method, input, deadlineMs }, limits) {
-  const ending = new Ending()
-  const call = new Call(ending, Date.now() + deadlineMs, limits, textOf(input))
+  const carried = new Carried()
+  const call = new Call(carried, Date.now() + deadlineMs, limits, textOf(input))
   const running = run(transport, method, input, call)
   let timer
   const late = new Promise((resolve) => { timer = setTimeout(() => resolve({ how: 'deadline' }), deadlineMs) })
   const end = await Promise.race([running, late])
   clearTimeout(timer)
   if (end.how !== 'ended') {
-    ending.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
+    carried.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
     await within(GRACE_MS, running)
   }
   return end

@@ -45,14 +45,8 @@ impl<T> Job<T> {
         Job { work: Some(Box::new(work)), wait: None }
     }
 
-    /// Runs it, whatever becomes of it.
-    pub(crate) fn answer(&mut self) -> Answer<T> {
-        let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt()));
-        let result = attempt.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a job panicked")));
-        result.unwrap_or_else(|error| Answer::failed(&error))
-    }
-
-    fn attempt(&mut self) -> Result<Answer<T>> {
+    /// Makes the try. What unwinds is caught by whoever is the task.
+    pub(crate) fn attempt(&mut self) -> Result<Answer<T>> {
         let Some(work) = self.work.take() else {
             return Err(Error::new(Code::Internal, "a job was computed twice"));
         };
@@ -72,12 +66,18 @@ impl<T> Job<T> {
     }
 }
 
+/// The answer of a try, whatever has become of it.
+pub(crate) fn answered<T>(attempt: std::thread::Result<Result<Answer<T>>>) -> Answer<T> {
+    let result = attempt.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a job panicked")));
+    result.unwrap_or_else(|error| Answer::failed(&error))
+}
+
 impl<T: Send + ToNapiValue + 'static> Task for Job<T> {
     type Output = Answer<T>;
     type JsValue = Answer<T>;
 
     fn compute(&mut self) -> napi::Result<Answer<T>> {
-        Ok(self.answer())
+        Ok(answered(catch_unwind(AssertUnwindSafe(|| self.attempt()))))
     }
 
     fn resolve(&mut self, _env: Env, answer: Answer<T>) -> napi::Result<Answer<T>> {

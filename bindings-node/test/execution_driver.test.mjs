@@ -43,6 +43,19 @@ test('ex_tra_03_a_method_is_told_of_its_deadline_and_its_late_reply_is_dropped',
   assert.ok(!(await readFile(join(root, 'execution.json'), 'utf8')).includes('job-late'))
 })
 
+test('ex_tra_02_what_a_method_is_given_is_frozen_and_may_be_copied_and_wrapped', async (t) => {
+  const seen = []
+  const { execution, transport } = over(t, {
+    submit: (input, call) => {
+      const { signal } = call
+      seen.push(Object.isFrozen(call), Object.keys(call).sort(), [{ ...call }, Object.create(call), new Proxy(call, {})].map((it) => it.signal === signal))
+      return transport.submit(input, call)
+    },
+  })
+  await execution.submit(WORK)
+  assert.deepEqual(seen, [true, ['deadlineAt', 'inputJson', 'limits', 'sending', 'signal'], [true, true, true]])
+})
+
 test('ex_tra_03_each_of_many_methods_has_a_deadline_of_its_own', async (t) => {
   const began = performance.now()
   const late = async (deadlineMs) => {

@@ -1,6 +1,7 @@
 //! A step of a machine as a task of libuv's pool, and what it has come to in as few values as can be: every member of an
 //! object that is made here is a call into the engine, and an event loop with many runs pays for each.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use gallivant_core::Result;
@@ -12,7 +13,7 @@ use napi_derive::napi;
 
 use crate::answer::Answer;
 use crate::error::ErrorParts;
-use crate::job::Job;
+use crate::job::{Job, answered};
 use crate::waiting::{Patience, Wait};
 
 /// A promise of what a step has come to.
@@ -40,7 +41,7 @@ impl Task for StepJob {
     type JsValue = Stepped;
 
     fn compute(&mut self) -> napi::Result<Answer<Told>> {
-        Ok(self.0.answer())
+        Ok(answered(catch_unwind(AssertUnwindSafe(|| self.0.attempt()))))
     }
 
     fn resolve(&mut self, _env: Env, answer: Answer<Told>) -> napi::Result<Stepped> {
