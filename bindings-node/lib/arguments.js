@@ -141,6 +141,11 @@ function host(given) {
   return given
 }
 
+/** What a host's clock says, in milliseconds since 1970. That of the machine is asked without a crossing. */
+function wallMs(given) {
+  return given === system ? Date.now() : Number(given.wallMs())
+}
+
 /** Begins a call that may wait for the lock as long as the options say, at most `atMostMs`. */
 function beginWait(host, set, atMostMs) {
   return callSync(() => host.beginWait(set, atMostMs))
@@ -148,5 +153,5 @@ function beginWait(host, set, atMostMs) {
 
 module.exports = {
   beginWait, bytes, callOptions, flag, host, object, only, openOptions, optionalText, optionalUnsigned, path, pid, signal,
-  text, texts, unsigned, wrong,
+  text, texts, unsigned, wallMs, wrong,
 }

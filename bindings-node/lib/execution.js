@@ -17,15 +17,18 @@ const { TransportError, collectionValidationError, dispatchNotSentError } = requ
 const pure = require('./execution_functions.js')
 const { HealthStore, Refresh } = require('./execution_health.js')
 const { RawJson, jsonOf, secretsOf } = require('./execution_json.js')
-const { END, Machine } = require('./execution_machine.js')
+const { Machine } = require('./execution_machine.js')
+const { END, Steps } = require('./execution_steps.js')
 const { runDispatchLane, runLane, runProgressLane } = require('./execution_lanes.js')
 const { ExecutionRegistry, RegisteredCapability, executionRegistry } = require('./execution_registry.js')
 const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
-const { HOST, NATIVE, callSync, errorOf, native } = require('./native.js')
+const { DRIVE, HOST, NATIVE, callSync, errorOf, native } = require('./native.js')
 
 /** Marks a construction from the inside. */
 const FROM = Symbol('from')
+/** How many native calls that have ended a boundary keeps, to be made others. */
+const MOST_KEPT = 2
 
 /** The options of EX-BND-04 that go to the core as JSON. */
 const JSON_OPTIONS = [
@@ -36,16 +39,19 @@ class Execution {
   #native
   #host
   #limits
-  #transport
-  /** The machines that run. */
+  /** Who answers the calls of a transport. */
+  #portOf
+  /** The calls that run. */
   #open = new Set()
+  #kept = []
   #closing = null
 
   constructor(from, nativeExecution, host, transport) {
     if (from !== FROM) throw new TypeError('a boundary is made by makeExecution or executionRunner')
     this.#native = nativeExecution
     this.#host = host
-    this.#transport = transport
+    const port = transport === null ? null : { methods: transport }
+    this.#portOf = (name) => (name === 'transport' ? port : null)
     this.#limits = Object.freeze(JSON.parse(nativeExecution.limits))
   }
 
@@ -132,7 +138,7 @@ class Execution {
 
   async #close() {
     const closed = errorOf('GALLIVANT_INPUT', 'closed', 'the object is closed, object=`Execution`')
-    for (const machine of [...this.#open]) machine[END](closed)
+    for (const running of [...this.#open]) running[END](closed)
     const wait = callSync(() => this.#native.beginWait())
     await perform({ wait, start: (wait) => this.#native.closeAsync(wait) })
   }
@@ -141,13 +147,19 @@ class Execution {
 
   /** Arguments are looked at when the call is made, and what is wrong with them rejects its promise. */
   async #call(method, input, options) {
-    const { signal } = args.callOptions(options)
+    const signal = options === undefined ? undefined : args.callOptions(options).signal
     const text = jsonOf('input', typeof input === 'function' ? input() : input)
     refuseAborted(signal)
-    const machine = this.machine(method, new RawJson(text))
-    const port = this.#transport === null ? null : { methods: this.#transport }
-    const portOf = (call) => (call.port === 'transport' ? port : null)
-    return drive({ machine, portOf, host: this.#host, limits: this.#limits, signal })
+    return await this[DRIVE](method, text, this.#portOf, signal)
+  }
+
+  [DRIVE](method, text, portOf, signal) {
+    const kept = this.#kept.pop()
+    const call = kept ?? callSync(() => this.#native.call(method, text))
+    kept?.renew(method, text)
+    const steps = new Steps(this.#native, call, this.#open)
+    const keep = () => { if (this.#kept.length < MOST_KEPT) this.#kept.push(call) }
+    return drive({ steps, portOf, host: this.#host, limits: this.#limits, signal, keep })
   }
 
   static {

@@ -5,9 +5,11 @@
  */
 
 const args = require('./arguments.js')
-const { TransportError } = require('./execution_errors.js')
-const { replyOf } = require('./execution_json.js')
-const { ENDED, Ending } = require('./execution_machine.js')
+const deadlines = require('./execution_deadlines.js')
+const { TransportError, failureOf } = require('./execution_errors.js')
+const { outcomeOf, replyOf } = require('./execution_json.js')
+const { DEADLINE_AT, Ending, ID, INPUT, METHOD, PORT, inputOf } = require('./execution_steps.js')
+const { GallivantError } = require('./index.js')
 const { textOf } = require('./json.js')
 const { native } = require('./native.js')
 
@@ -23,25 +25,27 @@ function methodsOf(transport) {
 }
 
 /**
- * Drives a machine to its end, and gives the value of its outcome. `portOf` gives for a call who answers it: `methods`, an object
- * that has the method, and `isLocal` where it is the library itself, which always ends and is always waited for; or null.
+ * Drives a call to its end, from its first step (`Steps`), and gives the value of its outcome. `portOf` gives for a port and a method
+ * who answers it: `methods`, an object that has the method, and `isLocal` where it is the library itself, which always ends and is
+ * always waited for; or null. `keep` is called once nothing of the call is left but its outcome.
  */
-async function drive({ machine, portOf, host, limits, signal }) {
-  const giveUp = () => machine.giveUp()
-  let step = null
+async function drive({ steps, portOf, host, limits, signal, keep }) {
+  const giveUp = signal === undefined ? undefined : () => steps.giveUp()
+  let told = null
   try {
-    step = await machine.start({ signal })
+    told = await steps.start(signal)
     signal?.addEventListener('abort', giveUp, { once: true })
-    while (step.kind === 'call') step = await carriedOut(step, { machine, portOf, host, limits, signal })
+    while (Array.isArray(told)) told = await carriedOut(told, { steps, portOf, host, limits, signal })
   } catch (error) {
     // A machine that is left in the middle would keep the task's lock.
-    if (step?.kind === 'call') await machine.drop()
+    if (Array.isArray(told)) await steps.drop()
     throw error
   } finally {
     signal?.removeEventListener('abort', giveUp)
   }
-  if (step.kind === 'failed') throw surfaced(step.error, signal)
-  return step.value
+  if (told.failed !== undefined) throw surfaced(new GallivantError(told.failed), signal)
+  keep()
+  return outcomeOf(told)
 }
 
 /**
@@ -55,89 +59,104 @@ function surfaced(error, signal) {
   return error
 }
 
-async function carriedOut(call, { machine, portOf, host, limits, signal }) {
-  const { id, method } = call
-  const port = portOf(call)
+async function carriedOut(told, { steps, portOf, host, limits, signal }) {
+  const [id, method] = [told[ID], told[METHOD]]
+  const port = portOf(told[PORT], method)
   if (port === null) {
-    return machine.fail(id, new TransportError('io', 'a driver of a transport has no process host'))
+    return steps.fail(id, failureOf(new TransportError('io', 'a driver of a transport has no process host')), false)
   }
-  if (machine.outstandingId !== id) throw call.signal.reason
-  if (signal?.aborted) return machine.abort(id, signal.reason)
-  const state = { isSending: false }
-  const ending = new Ending()
-  const common = Object.freeze({
-    get signal() { return ending.signal },
-    deadlineAt: call.deadlineAt,
-    limits,
-    inputJson: call.inputJson,
-    sending() { state.isSending = true },
-  })
-  const running = run(port.methods, method, call.input, common)
-  const end = await first(running, call, { machine, host, signal })
-  if (end.how === 'dropped') {
-    ending.fire(end.reason)
-    if (port.isLocal) await running
-    throw end.reason
-  }
+  if (steps.outstandingId !== id) throw steps.ended.reason
+  if (signal?.aborted) return steps.abort(id, false)
+  const carried = new Carried()
+  const call = new Call(carried, told[DEADLINE_AT], limits, told[INPUT])
+  const running = run(port.methods, method, inputOf(told), call)
+  const end = await first(running, told, { steps, host, signal })
   if (end.how !== 'ended') {
-    ending.fire(end.reason)
-    await (port.isLocal ? running : within(GRACE_MS, running))
+    carried.fire(end.reason)
+    if (port.isLocal) await running
+    if (end.how === 'dropped') throw end.reason
+    if (!port.isLocal) await within(GRACE_MS, running)
   }
-  if (state.isSending) await machine.sending(id)
+  const { isSending } = carried
   switch (end.how) {
-    case 'deadline': return machine.deadline(id)
-    case 'aborted': return machine.abort(id, end.reason)
-    default: return 'text' in end ? machine.reply(id, end.text) : machine.fail(id, end.thrown)
+    case 'deadline': return await steps.deadline(id, isSending)
+    case 'aborted': return await steps.abort(id, isSending)
+    default:
+      if (end.text === undefined) return await steps.fail(id, failureOf(end.thrown), isSending)
+      return await steps.reply(id, end.text, isSending)
+  }
+}
+
+/** What ends a method, and whether it has begun to send. */
+class Carried extends Ending {
+  isSending = false
+}
+
+/** Under this a call has what ends its method. */
+const CARRIED = Symbol('carried')
+
+/** The signal is made for whoever looks at it, through a copy or a proxy too. */
+const SIGNAL = { get() { return this[CARRIED].signal }, enumerable: true }
+
+/** What a method is given besides its input. The getter is one for all: of one for each, the engine would keep a shape for each. */
+class Call {
+  constructor(carried, deadlineAt, limits, inputJson) {
+    Object.defineProperty(this, CARRIED, { value: carried })
+    Object.defineProperty(this, 'signal', SIGNAL)
+    this.deadlineAt = deadlineAt
+    this.limits = limits
+    this.inputJson = inputJson
+    this.sending = () => { carried.isSending = true }
+    Object.freeze(this)
   }
 }
 
 /** Runs a method to its end. Whatever it throws, at once or later, and a reply that has no text, is its failure. */
-async function run(methods, method, input, common) {
+async function run(methods, method, input, call) {
   try {
-    return { how: 'ended', text: replyOf(await methods[method](input, common)) }
+    return { how: 'ended', text: replyOf(await methods[method](input, call)), thrown: undefined }
   } catch (thrown) {
-    return { how: 'ended', thrown }
+    return { how: 'ended', text: undefined, thrown }
   }
 }
 
 /** Runs a method that no machine has asked for, at most for as long as it is said. */
 async function runAlone(transport, { method, input, deadlineMs }, limits) {
-  const ending = new Ending()
-  const deadlineAt = Date.now() + deadlineMs
-  const common = Object.freeze({
-    get signal() { return ending.signal }, deadlineAt, limits, inputJson: textOf(input), sending() {},
-  })
-  const running = run(transport, method, input, common)
+  const carried = new Carried()
+  const call = new Call(carried, Date.now() + deadlineMs, limits, textOf(input))
+  const running = run(transport, method, input, call)
   let timer
   const late = new Promise((resolve) => { timer = setTimeout(() => resolve({ how: 'deadline' }), deadlineMs) })
   const end = await Promise.race([running, late])
   clearTimeout(timer)
   if (end.how !== 'ended') {
-    ending.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
+    carried.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
     await within(GRACE_MS, running)
   }
   return end
 }
 
 /** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */
-function first(running, call, { machine, host, signal }) {
+function first(running, told, { steps, host, signal }) {
   return new Promise((resolve) => {
-    const aborted = () => end({ how: 'aborted', reason: signal.reason })
-    const timer = setTimeout(
-      () => end({ how: 'deadline', reason: new DOMException('the deadline of the call has passed', 'TimeoutError') }),
-      Math.max(call.deadlineAt - Number(host.wallMs()), 0),
-    )
+    const aborted = signal === undefined ? undefined : () => end({ how: 'aborted', reason: signal.reason })
+    const due = performance.now() + Math.max(told[DEADLINE_AT] - args.wallMs(host), 0)
+    const deadline = {
+      due, late: () => end({ how: 'deadline', reason: new DOMException('the deadline of the call has passed', 'TimeoutError') }),
+    }
+    const dropped = (reason) => end({ how: 'dropped', reason })
     function end(how) {
-      clearTimeout(timer)
-      machine[ENDED] = null
+      deadlines.forget(deadline)
+      steps.onEnd = null
       signal?.removeEventListener('abort', aborted)
       resolve(how)
     }
-    machine[ENDED] = (reason) => end({ how: 'dropped', reason })
+    deadlines.watch(deadline)
+    steps.onEnd = dropped
     signal?.addEventListener('abort', aborted)
     running.then(end)
     // The method may have done either before it returned.
-    if (machine.outstandingId !== call.id) end({ how: 'dropped', reason: call.signal.reason })
+    if (steps.outstandingId !== told[ID]) dropped(steps.ended.reason)
     else if (signal?.aborted) aborted()
   })
 }

@@ -51,8 +51,10 @@ function secretsOf(secrets) {
   return Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null))
 }
 
-/** The value of an outcome, with its amounts of money in whole nano-dollars beside them. */
-function outcomeOf({ done, amounts }) {
+/** The value of an outcome: of a text that the engine's parser takes, or with its amounts of money in whole nano-dollars beside them. */
+function outcomeOf(told) {
+  if (typeof told === 'string') return JSON.parse(told)
+  const { done, amounts } = told
   const value = valueOf(done)
   for (const { within, name, nanos } of amounts) {
     put(within === null ? value : value[within], `${name.replace(/Usd$/, '')}NanoUsd`, nanos)

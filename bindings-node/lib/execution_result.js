@@ -10,9 +10,8 @@
 const args = require('./arguments.js')
 const { refuseAborted } = require('./calls.js')
 const { Execution, TransportError } = require('./execution.js')
-const { drive } = require('./execution_driver.js')
-const { RawJson, jsonOf } = require('./execution_json.js')
-const { HOST, NATIVE, callSync, native, unwrap } = require('./native.js')
+const { jsonOf } = require('./execution_json.js')
+const { DRIVE, HOST, NATIVE, callSync, native, unwrap } = require('./native.js')
 
 const PULL_REQUESTS = ['findPullRequest', 'createPullRequest']
 const OPTIONS = ['checkout', 'entryStopped', 'environment', 'git', 'plan', 'publisher', 'runtime', 'scratch', 'signal']
@@ -34,13 +33,12 @@ async function reconcileExecutionResult(execution, runId, options) {
   const coordinator = {
     async entryStopped(input) { return { stopped: args.flag('the answer of entryStopped', await entryStopped(input.runId)) } },
   }
-  const portOf = ({ port, method }) => {
+  const portOf = (port, method) => {
     if (port === 'coordinator') return { methods: coordinator }
     if (port === 'publisher' && typeof publisher[method] === 'function') return { methods: publisher }
     return { methods: { [method]: (_, call) => answered(local, port, method, call) }, isLocal: true }
   }
-  const machine = execution.machine('reconcileExecutionResult', new RawJson(text))
-  return drive({ machine, portOf, host: execution[HOST], limits: execution.limits, signal })
+  return execution[DRIVE]('reconcileExecutionResult', text, portOf, signal)
 }
 
 /** What machine and ports are made of. */

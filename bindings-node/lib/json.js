@@ -34,6 +34,14 @@ function put(object, key, value) {
 
 /** The JSON text of a value, bigints with all their digits; undefined for what `JSON.stringify` leaves out. */
 function textOf(value) {
+  // As long as nobody has taught bigints to become something else, the engine refuses them, and all else is as below.
+  if (BigInt.prototype.toJSON === undefined) {
+    try {
+      return JSON.stringify(value)
+    } catch {
+      // A bigint; or what is refused below too, and by its name.
+    }
+  }
   const given = plain(value, '', 0)
   return given === undefined ? undefined : written(given)
 }

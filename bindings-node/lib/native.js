@@ -28,6 +28,8 @@ function load(module, last = false) {
 const NATIVE = Symbol('native')
 /** The same, for its host. */
 const HOST = Symbol('host')
+/** Under this a boundary of the execution layer drives one of its calls, with ports of the caller's choice. */
+const DRIVE = Symbol('drive')
 
 /** The value of an answer; its error is thrown. */
 function unwrap(answer) {
@@ -70,4 +72,4 @@ function internal(error) {
   return made
 }
 
-module.exports = { HOST, NATIVE, native, unwrap, callSync, failure, errorOf, internal }
+module.exports = { DRIVE, HOST, NATIVE, native, unwrap, callSync, failure, errorOf, internal }

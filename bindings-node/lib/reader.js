@@ -13,6 +13,8 @@ class ReaderCalls {
   #native
   #host
   #set
+  /** Reads without a probe. */
+  #reading = null
   /** The answer that was told last, and its number. Whoever asks gets a copy. */
   #told = { mark: 0, state: null }
 
@@ -40,7 +42,8 @@ class ReaderCalls {
   #readAgain() {
     let answer
     try {
-      answer = this.#native.readAgain(this.#told.mark)
+      this.#reading ??= this.#native.reading()
+      answer = this.#reading(this.#told.mark)
     } catch (error) {
       throw internal(error)
     }

@@ -17,8 +17,8 @@ pub(crate) type Promised<T> = AsyncTask<Job<T>>;
 /// Work for a worker. It never rejects its promise: an error is an answer.
 pub struct Job<T> {
     work: Option<Box<dyn FnOnce() -> Result<T> + Send>>,
-    wait: Arc<Wait>,
-    patience: Patience,
+    /// Where it may wait.
+    wait: Option<(Arc<Wait>, Patience)>,
 }
 
 /// Runs `work` on the pool as one try of the call `wait`.
@@ -27,21 +27,37 @@ pub(crate) fn promise<T: Send + ToNapiValue + 'static>(
     patience: Patience,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Promised<T> {
-    AsyncTask::new(Job { work: Some(Box::new(work)), wait: Arc::clone(&wait.wait), patience })
+    AsyncTask::new(Job::new(Arc::clone(&wait.wait), patience, work))
 }
 
 impl<T> Job<T> {
-    fn attempt(&mut self) -> Result<Answer<T>> {
+    /// One try of the call `wait`.
+    pub(crate) fn new(
+        wait: Arc<Wait>,
+        patience: Patience,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Self {
+        Job { work: Some(Box::new(work)), wait: Some((wait, patience)) }
+    }
+
+    /// What takes no lock, so that there is no wait to end.
+    pub(crate) fn at_once(work: impl FnOnce() -> Result<T> + Send + 'static) -> Self {
+        Job { work: Some(Box::new(work)), wait: None }
+    }
+
+    /// Makes the try. What unwinds is caught by whoever is the task.
+    pub(crate) fn attempt(&mut self) -> Result<Answer<T>> {
         let Some(work) = self.work.take() else {
             return Err(Error::new(Code::Internal, "a job was computed twice"));
         };
-        let Some(result) = self.wait.run(self.patience, || barrier::run(work)) else {
+        let Some((wait, patience)) = &self.wait else { return barrier::run(work).map(Answer::Value) };
+        let Some(result) = wait.run(*patience, || barrier::run(work)) else {
             return Ok(Answer::Aborted);
         };
         match result {
             Ok(value) => Ok(Answer::Value(value)),
-            Err(error) if error.code() == Code::Cancelled => Ok(if self.wait.rest() {
-                Answer::Again { pause_ms: self.wait.next_pause_ms() }
+            Err(error) if error.code() == Code::Cancelled => Ok(if wait.rest() {
+                Answer::Again { pause_ms: wait.next_pause_ms() }
             } else {
                 Answer::Aborted
             }),
@@ -50,14 +66,18 @@ impl<T> Job<T> {
     }
 }
 
+/// The answer of a try, whatever has become of it.
+pub(crate) fn answered<T>(attempt: std::thread::Result<Result<Answer<T>>>) -> Answer<T> {
+    let result = attempt.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a job panicked")));
+    result.unwrap_or_else(|error| Answer::failed(&error))
+}
+
 impl<T: Send + ToNapiValue + 'static> Task for Job<T> {
     type Output = Answer<T>;
     type JsValue = Answer<T>;
 
     fn compute(&mut self) -> napi::Result<Answer<T>> {
-        let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt()));
-        let result = attempt.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a job panicked")));
-        Ok(result.unwrap_or_else(|error| Answer::failed(&error)))
+        Ok(answered(catch_unwind(AssertUnwindSafe(|| self.attempt()))))
     }
 
     fn resolve(&mut self, _env: Env, answer: Answer<T>) -> napi::Result<Answer<T>> {

@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict'
 import { readFile, readdir } from 'node:fs/promises'
 import { existsSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { TransportError, collectionValidationError, dispatchNotSentError, makeExecution, unresolved } from '../lib/execution.js'
+import turns from '../lib/execution_turns.js'
 import { TestHost } from '../lib/testing.js'
 import { CAPABILITY, WORK, boundaryFor, memoryTransport, optionsFor } from '../test-support/execution.mjs'
 import { PACKAGE, directoryFor } from '../test-support/seat.mjs'
@@ -39,6 +41,62 @@ test('ex_tra_03_a_method_is_told_of_its_deadline_and_its_late_reply_is_dropped',
   const took = performance.now() - began
   assert.ok(took >= 55 && took < 900, `${took} ms`)
   assert.ok(!(await readFile(join(root, 'execution.json'), 'utf8')).includes('job-late'))
+})
+
+test('ex_tra_02_what_a_method_is_given_is_frozen_and_may_be_copied_and_wrapped', async (t) => {
+  const seen = []
+  const { execution, transport } = over(t, {
+    submit: (input, call) => {
+      const { signal } = call
+      seen.push(Object.isFrozen(call), Object.keys(call).sort(), [{ ...call }, Object.create(call), new Proxy(call, {})].map((it) => it.signal === signal))
+      return transport.submit(input, call)
+    },
+  })
+  await execution.submit(WORK)
+  assert.deepEqual(seen, [true, ['deadlineAt', 'inputJson', 'limits', 'sending', 'signal'], [true, true, true]])
+})
+
+test('ex_tra_03_each_of_many_methods_has_a_deadline_of_its_own', async (t) => {
+  const began = performance.now()
+  const late = async (deadlineMs) => {
+    const { execution } = over(t, {
+      submit: (_, { signal }) => new Promise((resolve) => { signal.addEventListener('abort', () => resolve(null)) }),
+    }, { limits: { deadlineMs } })
+    assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
+    const took = performance.now() - began
+    assert.ok(took >= deadlineMs - 5, `${took} ms`)
+    return took
+  }
+  const took = await Promise.all([600, 50, 300].map(late))
+  assert.deepEqual([...took].sort((one, other) => one - other), [took[1], took[2], took[0]])
+})
+
+test('ex_tra_03_a_deadline_that_nothing_waits_for_any_more_keeps_no_program_alive', (t) => {
+  const root = directoryFor(t)
+  const { transport, ...options } = optionsFor(root, undefined)
+  const script = `
+    const { makeExecution } = require(${JSON.stringify(join(PACKAGE, 'lib', 'execution.js'))})
+    const transport = { ...Object.fromEntries(${JSON.stringify(Object.keys(memoryTransport().transport))}.map((name) => [name, () => null])),
+      submit: () => ({ providerJobId: 'job-1', turnId: 'turn-1' }) }
+    makeExecution({ ...${JSON.stringify(options)}, transport }).submit(${JSON.stringify(WORK)}).then(({ acceptance }) => console.log(acceptance))
+  `
+  const began = performance.now()
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' })
+  assert.deepEqual([status, stdout, stderr], [0, 'accepted\n', ''])
+  assert.ok(performance.now() - began < 15_000)
+})
+
+test('many_calls_that_come_to_something_at_once_share_the_turns_of_the_loop', async () => {
+  // Fewer calls than that do not add up to anything.
+  assert.equal(turns.isOver(15), false)
+  assert.equal(turns.isOver(16), false)
+  const until = performance.now() + 3
+  while (performance.now() < until);
+  assert.deepEqual([turns.isOver(15), turns.isOver(16)], [false, true])
+  let others = 0
+  setImmediate(() => { others += 1 })
+  await turns.another()
+  assert.deepEqual([others, turns.isOver(16)], [1, false])
 })
 
 test('ex_tra_05_a_method_that_never_settles_is_left_alone_a_second_later', async (t) => {

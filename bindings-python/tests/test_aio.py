@@ -332,6 +332,31 @@ class Processes(SeatCase):
             )
             self.assertLess(time.monotonic() - started, 5)
 
+    def test_a_program_that_ends_while_a_call_is_past_its_wait_lets_it_finish(self):
+        said = run_python(
+            "import time\n"
+            "from gallivant import _offload\n"
+            "def late():\n"
+            "    time.sleep(0.3)\n"
+            "    print('over', flush=True)\n"
+            "_offload.submit(late)\n"
+            "_offload.submit(lambda: 1 / 0)\n"
+        )
+        self.assertEqual(said, "over\n")
+
+    def test_a_thread_serves_one_call_after_the_other(self):
+        said = run_python(
+            "import asyncio, threading\n"
+            "from gallivant._offload import offload\n"
+            "async def main():\n"
+            "    for _ in range(200):\n"
+            "        await offload(int)\n"
+            "    return threading.active_count()\n"
+            "print(asyncio.run(main()))\n"
+        )
+        # One that is about to wait for more is not counted on.
+        self.assertLess(int(said), 10)
+
 
 if __name__ == "__main__":
     unittest.main()

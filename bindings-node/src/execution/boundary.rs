@@ -100,7 +100,7 @@ impl NativeExecution {
     /// A call of a method by its public name, with its input as JSON text, which is to be started.
     #[napi(catch_unwind)]
     pub fn call(&self, method: String, input: String) -> Answer<NativeCall> {
-        Answer::of(|| Ok(NativeCall::new(&self.boundary, method, input)))
+        Answer::of(|| Ok(NativeCall::new(&self.boundary, &self.host.clock, self.lock_wait, method, input)))
     }
 
     /// The answer of a method that touches no disk, as JSON text.

@@ -2,6 +2,7 @@
 //!
 //! - `boundary`: a task's boundary;
 //! - `call`: one running call of it, as a machine that is stepped;
+//! - `told`: a step on the pool, and what it has come to in few values;
 //! - `health`: the health of providers' accounts;
 //! - `lanes`: which of many tasks may start now;
 //! - `publication`: what this machine answers of a publication, on threads of its own;
@@ -19,5 +20,6 @@ mod health;
 mod lanes;
 mod publication;
 mod registry;
+mod told;
 
 pub(crate) use fault_points::{NativePauses, script};

@@ -11,7 +11,8 @@ use gallivant_core::harness_state::{
 };
 use gallivant_core::process::{Liveness, ProcessIdentity};
 use gallivant_core::{Code, Error, Host, Result};
-use napi::bindgen_prelude::{BigInt, Either};
+use napi::Env;
+use napi::bindgen_prelude::{BigInt, Either, Function};
 use napi_derive::napi;
 
 use super::explain::ExplanationParts;
@@ -40,8 +41,6 @@ pub struct ProbeParts {
 pub struct NativeReader {
     reader: Reader,
     host: Host,
-    /// Only JavaScript's own thread takes it.
-    again: Mutex<Again>,
 }
 
 /// What one read without a probe leaves to the next.
@@ -63,6 +62,9 @@ pub struct MarkedParts {
     pub state: Option<DerivedParts>,
 }
 
+/// See [`NativeReader::reading`].
+type Reading<'env> = Function<'env, u32, Either<u32, MarkedParts>>;
+
 impl Again {
     fn read(&mut self, reader: &Reader, known: u32) -> Either<u32, MarkedParts> {
         let derived = reader.read_into(None, &mut self.buffer);
@@ -80,7 +82,7 @@ impl Again {
 
 impl NativeReader {
     fn new(reader: Reader, host: Host) -> Self {
-        NativeReader { reader, host, again: Mutex::default() }
+        NativeReader { reader, host }
     }
 
     fn take(&self) -> NativeSnapshot {
@@ -149,11 +151,18 @@ impl NativeReader {
         Answer::of(|| self.read(probe))
     }
 
-    /// The same without a probe, for whoever has the answer with the number `known`: that number again where it is still
-    /// the answer. Making an object out of an answer takes several times as long as reading it.
+    /// A function that does the same without a probe, for whoever has the answer with the number that it is given: that
+    /// number again where it is still the answer. Making an object out of an answer takes several times as long as reading it,
+    /// and finding what is behind an object whose method is called as long as a system call.
     #[napi(catch_unwind)]
-    pub fn read_again(&self, known: u32) -> Either<u32, MarkedParts> {
-        self.again.lock().unwrap_or_else(PoisonError::into_inner).read(&self.reader, known)
+    pub fn reading<'env>(&self, env: &'env Env) -> napi::Result<Reading<'env>> {
+        let reader = self.reader.clone();
+        // Only JavaScript's own thread takes it.
+        let again: Mutex<Again> = Mutex::default();
+        env.create_function_from_closure("reading", move |call| {
+            let known = call.get(0)?;
+            Ok(again.lock().unwrap_or_else(PoisonError::into_inner).read(&reader, known))
+        })
     }
 
     /// Why what may be concluded now is concluded.

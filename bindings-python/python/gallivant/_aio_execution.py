@@ -38,9 +38,9 @@ class _Driver:
 
     def __init__(self, ports: Ports, *, watches_clock: bool) -> None:
         self._ports = ports
-        self._pause = SHORT_PAUSE if watches_clock else LONG_PAUSE
+        self._clock = _Clock(SHORT_PAUSE if watches_clock else LONG_PAUSE)
         self._tokens: set[AbortToken] = set()
-        self._running: set[tuple[TransportCall, asyncio.Future[End]]] = set()
+        self._running: set[_Asked] = set()
 
     @property
     def boundary(self) -> _native.Boundary:
@@ -83,9 +83,8 @@ class _Driver:
         for token in self._tokens:
             token.abort()
         await finish(self._ports.boundary.close)
-        for call, running in list(self._running):
-            call.signal.fire()
-            running.cancel()
+        for asked in list(self._running):
+            asked.stop()
 
     async def _drive(
         self, machine: Machine, step: Call | Done, cancelled: asyncio.CancelledError | None, ports: Ports
@@ -103,63 +102,138 @@ class _Driver:
                         cancelled, end = stop, abort_end
                     if call.is_sending:
                         machine.sending(step.id)
-                step, late = await told(None, end, machine, step.id)
+                step, late = await told(None, _stepped, machine, step.id, end)
                 cancelled = cancelled or late
         except BaseException:
             await finish(machine.close)
             raise
-        # Nothing of it is left to be let go of, so that this does not wait for the disk.
-        machine.close()
         if cancelled is not None:
             raise cancelled
         return step.result_json()
 
     async def _carry_out(self, step: Call, call: TransportCall, ports: Ports) -> End:
-        running = asyncio.ensure_future(self._method(step, call, ports))
-        # One that is left alone is not to be told of when it ends after all.
-        running.add_done_callback(lambda done: done.cancelled() or done.exception())
-        entry = (call, running)
-        self._running.add(entry)
+        asked = _Asked(step, call, ports)
+        self._running.add(asked)
         try:
-            if await self._wait(running, call):
-                return abort_end if running.cancelled() else running.result()
-            await self._let_end(running, call)
+            if await asked.wait(self._clock):
+                return asked.end()
+            await asked.let_end()
             return deadline_end
         except asyncio.CancelledError:
-            await over(asyncio.ensure_future(self._let_end(running, call)))
+            await over(asyncio.ensure_future(asked.let_end()))
             raise
         finally:
-            self._running.discard(entry)
+            self._running.discard(asked)
 
-    async def _method(self, step: Call, call: TransportCall, ports: Ports) -> End:
+
+def _stepped(machine: Machine, id: int, end: End) -> Call | Done:
+    """Feeds the end of a call, and lets go of a machine that has come to its own: all that the disk is for, in one go."""
+    step = end(machine, id)
+    if isinstance(step, _native.Done):
+        machine.close()
+    return step
+
+
+class _Asked:
+    """A method, in a task of its own, and the wait for it. Cancelling the wait leaves the task alone."""
+
+    def __init__(self, step: Call, call: TransportCall, ports: Ports) -> None:
+        self._step = step
+        self._call = call
+        self._ports = ports
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[End] = self._loop.create_task(self._run())
+        self._task.add_done_callback(self._ended)
+
+    async def wait(self, clock: _Clock) -> bool:
+        """Waits for its end. Whether it ended before its deadline."""
+        left = self._call.seconds_left()
+        # Also where the wall clock goes back, the call has its time and no more.
+        last = time.monotonic() + left
+        while left > 0:
+            self._waiter = self._loop.create_future()
+            clock.add(self, left)
+            try:
+                await self._waiter
+            finally:
+                clock.remove(self)
+            if self._task.done():
+                return True
+            left = min(self._call.seconds_left(), last - time.monotonic())
+        return self._task.done()
+
+    def end(self) -> End:
+        """What it has come to."""
+        return abort_end if self._task.cancelled() else self._task.result()
+
+    def stop(self) -> None:
+        """Tells it that it is over."""
+        self._call.signal.fire()
+        self._task.cancel()
+
+    async def let_end(self) -> None:
+        """The same, and gives it its time. What it answers is not read."""
+        self.stop()
+        await asyncio.wait((self._task,), timeout=GRACE)
+
+    async def _run(self) -> End:
         try:
-            reply = ports.method(step)(call)
+            reply = self._ports.method(self._step)(self._call)
             return reply_end(reply_text(await reply if inspect.isawaitable(reply) else reply))
         except asyncio.CancelledError:
-            if call.signal.fired:
+            if self._call.signal.fired:
                 raise
             # By itself, and not because anybody gave it up: it has failed.
             return failure_end(RuntimeError("the method was cancelled"))
         except Exception as raised:
             return failure_end(raised)
+        finally:
+            # Whoever waits goes on a turn of the loop earlier than by the task's own callback.
+            self.wake()
 
-    async def _wait(self, running: asyncio.Future[End], call: TransportCall) -> bool:
-        """Waits for the method's end. Whether it came before the deadline."""
-        # Also where the wall clock goes back, the call has its time and no more.
-        last = time.monotonic() + call.seconds_left()
-        while not running.done():
-            left = min(call.seconds_left(), last - time.monotonic())
-            if left <= 0:
-                return False
-            await asyncio.wait((running,), timeout=min(left, self._pause))
-        return True
+    def _ended(self, task: asyncio.Task[End]) -> None:
+        # One that is left alone is not to be told of when it ends after all.
+        if not task.cancelled():
+            task.exception()
+        # It may have been cancelled before it ran.
+        self.wake()
 
-    @staticmethod
-    async def _let_end(running: asyncio.Future[End], call: TransportCall) -> None:
-        """Tells the method that it is over, and gives it its time. What it answers is not read."""
-        call.signal.fire()
-        running.cancel()
-        await asyncio.wait((running,), timeout=GRACE)
+    def wake(self) -> None:
+        """Has the wait look again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class _Clock:
+    """Has those that wait for methods look at the machine's clock: when the first of them may be late, and once in so many
+    seconds. One timer serves all, since hardly any method is ever late.
+    """
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._waiting: set[_Asked] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, asked: _Asked, seconds: float) -> None:
+        """Wakes it in so many seconds at the latest."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + min(seconds, self._pause)
+        self._waiting.add(asked)
+        if self._timer is None or self._loop is not loop or due < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._loop, self._timer = loop, loop.call_at(due, self._ring)
+
+    def remove(self, asked: _Asked) -> None:
+        """Forgets it. The timer stays for those that follow."""
+        self._waiting.discard(asked)
+
+    def _ring(self) -> None:
+        self._timer = None
+        for asked in self._waiting:
+            asked.wake()
 
 
 class AsyncExecution:

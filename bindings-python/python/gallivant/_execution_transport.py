@@ -33,27 +33,36 @@ class Signal:
     """
 
     def __init__(self) -> None:
-        self._event = threading.Event()
         self._lock = threading.Lock()
+        self._fired = False
+        # Made for whoever waits: hardly any call does, and it costs more than all the rest.
+        self._event: threading.Event | None = None
         self._callbacks: list[Callable[[], object]] = []
 
     @property
     def fired(self) -> bool:
         """Whether it has fired."""
-        return self._event.is_set()
+        return self._fired
 
     def fire(self) -> None:
         """Fires, and calls what waits for that, on this thread. Does nothing the second time."""
         with self._lock:
-            if self._event.is_set():
+            if self._fired:
                 return
-            self._event.set()
+            self._fired = True
+            if self._event is not None:
+                self._event.set()
             callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             callback()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until it fires, or so many seconds. Whether it has fired."""
+        with self._lock:
+            if self._fired:
+                return True
+            if self._event is None:
+                self._event = threading.Event()
         return self._event.wait(timeout)
 
     def on_fire(self, callback: Callable[[], object]) -> Callable[[], None]:
@@ -61,7 +70,7 @@ class Signal:
         back.
         """
         with self._lock:
-            if not self._event.is_set():
+            if not self._fired:
                 self._callbacks.append(callback)
                 return lambda: self._forget(callback)
         callback()
