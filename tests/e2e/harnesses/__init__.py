@@ -6,8 +6,12 @@ import os
 import re
 import signal
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from provider import Script
+
+if TYPE_CHECKING:
+    from local_runs import Local, LocalRun
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -155,6 +159,9 @@ class Harness:
     package: str
     version: str
     runs: tuple[Run, ...]
+    #: What is particular about it as a local run, and the runs that are made of that.
+    local: Local
+    local_runs: tuple[LocalRun, ...]
     #: How the guide or this file spells the harness for `gallivant-hook`.
     hook_name: str
     #: Its page in docs/guides.
@@ -164,7 +171,7 @@ class Harness:
         """The program below the directory into which npm has put the package."""
         raise NotImplementedError
 
-    def install(self, place: Place, run: Run) -> None:
+    def install(self, place: Place, run: Run | LocalRun) -> None:
         """Writes settings and hooks into home and project."""
         raise NotImplementedError
 

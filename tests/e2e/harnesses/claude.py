@@ -5,6 +5,7 @@ import json
 import os
 import signal
 
+from local_runs import Local, local_runs
 from provider import Error, Text, Tool
 
 from . import (
@@ -146,6 +147,22 @@ RUNS = (
         events=("Stop", "PreCompact", "SessionStart(compact)", "PostCompact")),
 )
 
+LOCAL_BEGIN = "none unknown:claimed? ready"
+LOCAL = Local(
+    args=FREE, model="claude-opus-5-5", denied_args=(), tool=bash, mints=True, cost=True,
+    denied={"denials": 1},
+    states={
+        "succeeds": f"{LOCAL_BEGIN} active idle {END}",
+        "denied": f"{LOCAL_BEGIN} active ( active/permission active )? idle {END}",
+        "fails": f"{LOCAL_BEGIN} active idle:stop-failure ended:other=session-end ended=exit-1",
+        "cancelled": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
+        "stubborn": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
+        "restarted": f"{LOCAL_BEGIN} active idle {END}",
+        "resumed": f"{LOCAL_BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+    },
+    documented={"fails": ("Errors", f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-1")},
+)
+
 
 class Claude(Harness):
     name = hook_name = "claude"
@@ -153,6 +170,8 @@ class Claude(Harness):
     version = "2.1.332"
     guide = "claude-code.md"
     runs = RUNS
+    local = LOCAL
+    local_runs = local_runs(LOCAL)
 
     def executable(self, prefix: str) -> str:
         machine = {"x86_64": "x64", "aarch64": "arm64"}[os.uname().machine]

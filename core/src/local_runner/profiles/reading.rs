@@ -20,7 +20,7 @@ pub enum Output {
     CodexJson,
     /// OpenCode's `run --format json`: an event a line; each `step_finish` tells what it cost.
     OpencodeJson,
-    /// Gemini CLI's `--output-format json` and `stream-json`: one document at the end, or an event a line and `result` last.
+    /// Gemini CLI's `--output-format stream-json` and `json`: an event a line and `result` last, or one document at the end.
     GeminiJson,
 }
 
@@ -193,6 +193,7 @@ fn number(value: Option<&Value>) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Profiles;
     use super::*;
 
     fn read(output: Output, text: &str) -> (Told, bool) {
@@ -203,6 +204,45 @@ mod tests {
 
     fn costs(told: &Told) -> Vec<String> {
         told.costs.iter().map(|cost| Value::Number(cost.clone()).to_json()).collect()
+    }
+
+    /// What the harnesses themselves have said, in the versions of `profiles.json` and against a fake provider: the sessions have
+    /// one name, members that no form reads are left out, and long texts cut.
+    macro_rules! recorded {
+        ($harness:literal, $run:literal) => {
+            ($harness, include_str!(concat!("recorded/", $harness, ".", $run, ".jsonl")))
+        };
+    }
+
+    #[test]
+    fn what_the_harnesses_themselves_have_said_is_understood() {
+        let rows = [
+            (recorded!("claude", "succeeds"), "well, cost 0.00044, denials 0"),
+            (recorded!("claude", "denied"), "well, cost 0.00044, denials 1"),
+            (recorded!("claude", "fails"), "not well, cost 0.00022, denials 0"),
+            (recorded!("claude", "cancelled"), "not well, cost , denials 0"),
+            (recorded!("codex", "succeeds"), "well, cost , denials 0"),
+            (recorded!("codex", "denied"), "well, cost , denials 0"),
+            (recorded!("codex", "fails"), "not well, cost , denials 0"),
+            (recorded!("codex", "cancelled"), "not well, cost , denials 0"),
+            (recorded!("gemini", "succeeds"), "well, cost , denials 0"),
+            (recorded!("gemini", "denied"), "well, cost , denials 0"),
+            (recorded!("gemini", "fails"), "not well, cost , denials 0"),
+            (recorded!("gemini", "cancelled"), "not well, cost , denials 0"),
+            (recorded!("opencode", "succeeds"), "well, cost 0.02+0.02, denials 0"),
+            // The turn ended there: its last step called a tool, and nothing was answered.
+            (recorded!("opencode", "denied"), "not well, cost 0.02, denials 0"),
+            (recorded!("opencode", "fails"), "not well, cost 0.02, denials 0"),
+            (recorded!("opencode", "cancelled"), "not well, cost , denials 0"),
+        ];
+        let profiles = Profiles::shipped();
+        for ((harness, text), expected) in rows {
+            let (told, is_well) = read(profiles.get(harness).expect("it is shipped").output, text);
+            assert_eq!(told.session_id, Some(Value::from("the-session")), "{text}");
+            let well = if is_well { "well" } else { "not well" };
+            let said = format!("{well}, cost {}, denials {}", costs(&told).join("+"), told.denials.len());
+            assert_eq!(said, expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,212 @@
+"""Local runs of real harnesses: what each run is, and the judgement of what it left.
+
+A harness's file says in a `Local` how its program is used and what is particular about it; `local_runs` makes the same
+runs of it for every harness. `local_stage.py` carries one out.
+"""
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harnesses import ROOT, Harness, is_documented
+from provider import Error, Reply, Script, Text
+from watch import matches
+
+#: What a tree that will not go gets to go by itself, in ms, before it is killed; and one that goes, which never needs it.
+SHORT_MS, LONG_MS = 4000, 60_000
+#: Printed by a tool and named as a secret of the run: it must not be in the journal.
+SECRET = "sesame-7c1f"
+#: Longer than one argument of a process may be on Linux (128 KiB), and begins as an option would.
+LONG_PROMPT = "--job-plain is what you do, and this is why: " + "because " * 20_000
+#: A tool with a child that answers no TERM and has left its harness's session and tree: only the ladder's KILL ends it.
+STUBBORN = "(trap '' TERM; setsid sleep 40 >/dev/null 2>&1 &); touch begun; sleep 40; touch over"
+
+RECORD = {
+    "provider": "harness", "transport": "process", "location": "local", "newDispatch": {"available": True, "reason": None},
+    "authentication": {"scheme": "none", "secretNames": []}, "environments": {"required": False, "allowed": None},
+    "models": "required", "policies": {"required": False, "allowed": []}, "preparation": None, "continuation": "native",
+    "observability": "events", "cancel": True, "interrupt": True, "cost": {"reports": True, "hardCap": False},
+    "qualification": None,
+}
+
+
+@dataclass(frozen=True)
+class Local:
+    """How a harness is run locally, and what is particular about it.
+
+    `args` go into the spec and `model` into the input, `tool` makes the reply that runs a shell command, and `denied_args` are in the place of
+    `args` where nothing is permitted. `error` is what the provider fails with, and the harness then with `fails_with`. `states` has the pattern of each run by
+    its name, `documented` the word of the guide's list and a pattern instead, as in `harnesses.Run`.
+    `cost` is whether it tells one, `denied` what a run has that is denied its tool, `mints` whether its session is chosen.
+    """
+
+    args: tuple[str, ...]
+    model: str
+    denied_args: tuple[str, ...]
+    tool: Callable[[str], Reply]
+    states: dict[str, str]
+    error: int = 500
+    fails_with: int = 1
+    documented: dict[str, tuple[str, str]] = field(default_factory=dict)
+    settings: dict[str, dict] = field(default_factory=dict)
+    log: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    cost: bool = False
+    denied: dict = field(default_factory=dict)
+    mints: bool = False
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """One run: the prompt of each turn, what is done meanwhile, and what has to have come of it.
+
+    `restart` kills the coordinator once its tool has begun and starts another one; `stop` stops the run then, with so
+    many ms before what is left is killed, and is the whole story of that run: `kills` is whether it comes to that. `answers`
+    are the provider's model calls that a run with tools on offer makes. The rest is as in `harnesses.Run`.
+    """
+
+    name: str
+    script: Script
+    prompts: tuple[str, ...]
+    expect: str
+    ok: bool = True
+    exit: int | None = 0
+    state: str = "succeeded"
+    args: tuple[str, ...] = ()
+    answers: int = 2
+    restart: bool = False
+    stop: int | None = None
+    kills: bool = False
+    cost: bool = False
+    denials: int = 0
+    says: str | None = "All done."
+    files: tuple[str, ...] = ()
+    no_files: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
+    settings: dict = field(default_factory=dict)
+    documented: tuple[str, str] | None = None
+    skip: str | None = None
+    needs_terminal: bool = False
+
+
+def local_runs(local: Local) -> tuple[LocalRun, ...]:
+    """The runs of a harness."""
+    tool = local.tool
+
+    def run(name: str, script: Script, *prompts: str, **said: object) -> LocalRun:
+        said = {"args": local.args, "log": local.log.get(name, ()), "cost": local.cost, **said}
+        return LocalRun(f"local-{name}", script, prompts, local.states[name], settings=local.settings.get(name, {}),
+                        documented=local.documented.get(name), **said)
+
+    # What a stopped run says is quarantined, its exit too; the session's record has that.
+    stopped = {"ok": False, "exit": None, "state": "cancelled", "says": None, "files": ("begun",), "no_files": ("over",),
+               "answers": 1}
+    return (
+        run("succeeds", {"job-plain": (tool(f"echo hi > made; echo {SECRET}"),)}, LONG_PROMPT, files=("made",)),
+        run("denied", {"job-deny": (tool("touch made"), Text(delay=1))}, "Please do job-deny", no_files=("made",),
+            args=local.denied_args, **local.denied),
+        run("fails", {"job-fail": (tool("touch made"), Error(local.error))}, "Please do job-fail", ok=False,
+            exit=local.fails_with, state="failed", files=("made",), says=None),
+        run("cancelled", {"job-long": (tool("touch begun; sleep 40; touch over"),)}, "Please do job-long",
+            stop=LONG_MS, **stopped),
+        run("stubborn", {"job-long": (tool(STUBBORN),)}, "Please do job-long", stop=SHORT_MS, kills=True,
+            **stopped),
+        run("restarted", {"job-slow": (tool("touch begun; sleep 4; touch over"),)}, "Please do job-slow",
+            restart=True, files=("begun", "over")),
+        run("resumed", {"job-first": (tool("touch first"),), "job-second": (tool("touch second"),)},
+            "Please do job-first", "Please do job-second", files=("first", "second"), answers=4),
+    )
+
+
+def tried_with(name: str) -> str | None:
+    """The version with which the library's profile says that it was tried."""
+    with open(os.path.join(ROOT, "core/src/local_runner/profiles/profiles.json"), encoding="utf-8") as profiles:
+        return json.load(profiles)[name].get("tried")
+
+
+def judge(harness: Harness, run: LocalRun, result: dict) -> tuple[list[str], str]:
+    """As that of the other runs: why the run has failed, and what is to be said of a pass."""
+    wrong = list(result["problems"])
+    if result["turns"]:
+        wrong += _judge_turns(harness, run, result)
+        wrong += _judge_processes(run, result)
+    else:
+        wrong.append("no turn was settled")
+    wrong += [f"the file {name} is missing" for name in run.files if name not in result["files"]]
+    wrong += [f"the file {name} is there" for name in run.no_files if name in result["files"]]
+    wrong += [f"the hooks' log says: {line}" for line in result["log"] if not matches_one(run.log, line)]
+    if tried_with(harness.name) != harness.version:
+        wrong.append(f"the profile was tried with {tried_with(harness.name)}, says profiles.json")
+    if matches(run.expect, result["seen"]):
+        return wrong, ""
+    if run.documented and matches(run.documented[1], result["seen"]):
+        if is_documented(harness, run.documented[0]):
+            return wrong, f" (imprecise, as {harness.guide} says: {run.documented[0]})"
+        wrong.append(f"imprecise, and {harness.guide} does not say so: {run.documented[0]}")
+    return [*wrong, f"expected: {run.expect}"], ""
+
+
+def matches_one(patterns: tuple[str, ...], line: str) -> bool:
+    return any(re.search(pattern, line) for pattern in patterns)
+
+
+def _judge_turns(harness: Harness, run: LocalRun, result: dict) -> list[str]:
+    """Outcome, ledger, job record, journal and session of each turn."""
+    wrong = []
+    turns = result["turns"]
+    if len(turns) != len(run.prompts):
+        wrong.append(f"{len(turns)} of {len(run.prompts)} turns were settled")
+    for turn in turns:
+        outcome, ledger, job = turn["outcome"], turn["ledger"], turn["job"]
+        said = (outcome["ok"], outcome["exit"], ledger["terminalState"], job["exit"])
+        if said != (run.ok, run.exit, run.state, run.exit):
+            wrong.append(f"outcome, exit, state and the job's exit: {said}")
+        if len(outcome["denials"]) != run.denials:
+            wrong.append(f"the denials are {outcome['denials']}")
+        if run.cost != bool(outcome["cost"]) and run.ok:
+            wrong.append(f"the cost is {outcome['cost']}")
+        if outcome["cost"] != ledger["costUsd"] and not run.stop:
+            wrong.append(f"the ledger's cost is {ledger['costUsd']}, the outcome's {outcome['cost']}")
+        if (harness.local.mints or not run.stop) and not ledger["sessionId"]:
+            wrong.append("the session is not known")
+        if ledger["sessionId"] and (foreign := set(turn["hooks"]) - {ledger["sessionId"]}):
+            wrong.append(f"the session is {ledger['sessionId']}, hooks spoke of {sorted(foreign)}")
+        if job["sessionId"] != ledger["sessionId"]:
+            wrong.append(f"job and ledger name two sessions: {job['sessionId']} and {ledger['sessionId']}")
+        if run.says is not None and run.says not in turn["lines"]:
+            wrong.append("the journal lacks the model's answer")
+        if not turn["lines"].strip():
+            wrong.append("the journal has no line")
+        if SECRET in turn["lines"]:
+            wrong.append("the journal shows a secret")
+    if len({turn["ledger"]["sessionId"] for turn in turns}) != 1:
+        wrong.append(f"the turns had two sessions: {[turn['ledger']['sessionId'] for turn in turns]}")
+    return wrong
+
+
+def _judge_processes(run: LocalRun, result: dict) -> list[str]:
+    """Who ran, who was asked, who is left, and whose states stand in the record."""
+    wrong = []
+    if len(result["leaders"]) != len(run.prompts):
+        wrong.append(f"harnesses were started with the pids {result['leaders']}")
+    if result["answers"] != run.answers:
+        wrong.append(f"the provider answered {result['answers']} calls and not {run.answers}: {result['replies']}")
+    if result["left"]:
+        wrong.append(f"processes are left: {result['left']}")
+    if result["unheard"]:
+        wrong.append(f"the provider never got the prompts {[prompt[:40] for prompt in result['unheard']]}")
+    if not result["remembers"]:
+        wrong.append("the last turn's conversation lacks the first one's prompt")
+    if result["owner"] != result["session"]:
+        wrong.append(f"the record is of {result['owner']}, the run's session is {result['session']}")
+    if run.restart and not result["took_over"]:
+        wrong.append("the second coordinator found no run")
+    if run.stop:
+        took = result["stopped_after_ms"]
+        if took is None or (took >= run.stop) != run.kills:
+            wrong.append(f"the tree went {took} ms after the stop, its KILL was due after {run.stop} ms")
+        if result["cancellation"] != "confirmed":
+            wrong.append(f"the cancellation is {result['cancellation']}")
+    return wrong
