@@ -3,8 +3,8 @@
     python3 coordinator.py PLAN NOTES
 
 PLAN is a JSON file: `root`, `record` and `secrets` of the boundary; `turns`, each the input of a dispatch, the first of
-`start` and the others of `continue`; and `stop`, where the run is to be stopped: `when` a file exists, with which
-`killAfterMs`. NOTES gets a line of JSON for everything that was done.
+`start` and the others of `continue`; and `stop`, where the first run is to be stopped: `when` a file exists, with which
+`killAfterMs`, or by an interrupt where it `interrupts`. NOTES gets a line of JSON for everything that was done.
 """
 from __future__ import annotations
 
@@ -38,7 +38,11 @@ def follow(execution: Execution, run_id: str, stop: dict | None, notes: Notes) -
     """Passes until the run is settled; stops it on the way where that is planned."""
     while (outcome := execution.settle(run_id)) is None:
         if stop is not None and os.path.exists(stop["when"]):
-            notes.add("stopping", reply=execution.kill(run_id, "enough", kill_after_ms=stop["killAfterMs"]))
+            notes.add("stopping", run=run_id)
+            if stop["interrupts"]:
+                execution.interrupt("enough", run_id=run_id)
+            else:
+                execution.kill(run_id, "enough", kill_after_ms=stop["killAfterMs"])
             notes.add("stopped", gone=execution.wait_for_kill(run_id, PATIENCE))
             stop = None
         time.sleep(PERIOD)
@@ -74,7 +78,7 @@ def main(plan_path: str, notes_path: str) -> None:
             if execution.read(turn["runId"]) is None:
                 execution.continue_(turn) if number else execution.start(turn)
                 notes.add("started", job=execution.read(turn["runId"]))
-            follow(execution, turn["runId"], plan["stop"], notes)
+            follow(execution, turn["runId"], None if number else plan["stop"], notes)
     notes.add("done")
 
 

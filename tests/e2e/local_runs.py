@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from harnesses import ROOT, Harness, is_documented
 from provider import Error, Reply, Script, Text
@@ -63,9 +64,12 @@ class LocalRun:
     """One run: the prompt of each turn, what is done meanwhile, and what has to have come of it.
 
     `restart` kills the coordinator once its tool has begun and starts another one; `stop` stops the run then, with so
-    many ms before what is left is killed, and is the whole story of that run: `kills` is whether it comes to that. `answers`
-    are the provider's model calls that a run with tools on offer makes. The rest is as in `harnesses.Run`.
+    many ms before what is left is killed, and is the whole story of that run: `kills` is whether it comes to that. With
+    `interrupts` it is the first turn that is stopped, and the next one goes on in its session. `answers` are the provider's model calls that a run with tools on offer makes. The rest is as in `harnesses.Run`.
     """
+
+    #: The program that carries it out.
+    stage: ClassVar[str] = "local_stage.py"
 
     name: str
     script: Script
@@ -79,6 +83,7 @@ class LocalRun:
     restart: bool = False
     stop: int | None = None
     kills: bool = False
+    interrupts: bool = False
     cost: bool = False
     denials: int = 0
     says: str | None = "All done."
@@ -100,10 +105,11 @@ def local_runs(local: Local) -> tuple[LocalRun, ...]:
         return LocalRun(f"local-{name}", script, prompts, local.states[name], settings=local.settings.get(name, {}),
                         documented=local.documented.get(name), **said)
 
-    # What a stopped run says is quarantined, its exit too; the session's record has that.
-    stopped = {"ok": False, "exit": None, "state": "cancelled", "says": None, "files": ("begun",), "no_files": ("over",),
-               "answers": 1}
-    return (
+    stopped = {"files": ("begun",), "no_files": ("over",), "answers": 1}
+    interrupted = run("interrupted", {"job-long": (tool("touch begun; sleep 40; touch over"),), "job-next": ()},
+                      "Please do job-long", "Please do job-next", stop=LONG_MS, interrupts=True, files=("begun",),
+                      no_files=("over",)) if "interrupted" in local.states else None
+    runs = (
         run("succeeds", {"job-plain": (tool(f"echo hi > made; echo {SECRET}"),)}, LONG_PROMPT, files=("made",)),
         run("denied", {"job-deny": (tool("touch made"), Text(delay=1))}, "Please do job-deny", no_files=("made",),
             args=local.denied_args, **local.denied),
@@ -118,6 +124,7 @@ def local_runs(local: Local) -> tuple[LocalRun, ...]:
         run("resumed", {"job-first": (tool("touch first"),), "job-second": (tool("touch second"),)},
             "Please do job-first", "Please do job-second", files=("first", "second"), answers=4),
     )
+    return runs if interrupted is None else (*runs, interrupted)
 
 
 def tried_with(name: str) -> str | None:
@@ -158,29 +165,32 @@ def _judge_turns(harness: Harness, run: LocalRun, result: dict) -> list[str]:
     turns = result["turns"]
     if len(turns) != len(run.prompts):
         wrong.append(f"{len(turns)} of {len(run.prompts)} turns were settled")
-    for turn in turns:
+    for number, turn in enumerate(turns):
         outcome, ledger, job = turn["outcome"], turn["ledger"], turn["job"]
+        is_stopped = run.stop is not None and (number == 0 or not run.interrupts)
+        # What a stopped turn says is quarantined, its exit too; the session's record has that.
+        expected = (False, None, "cancelled", None) if is_stopped else (run.ok, run.exit, run.state, run.exit)
         said = (outcome["ok"], outcome["exit"], ledger["terminalState"], job["exit"])
-        if said != (run.ok, run.exit, run.state, run.exit):
+        if said != expected:
             wrong.append(f"outcome, exit, state and the job's exit: {said}")
         if len(outcome["denials"]) != run.denials:
             wrong.append(f"the denials are {outcome['denials']}")
-        if run.cost != bool(outcome["cost"]) and run.ok:
-            wrong.append(f"the cost is {outcome['cost']}")
-        if outcome["cost"] != ledger["costUsd"] and not run.stop:
-            wrong.append(f"the ledger's cost is {ledger['costUsd']}, the outcome's {outcome['cost']}")
-        if (harness.local.mints or not run.stop) and not ledger["sessionId"]:
+        if not is_stopped and (bool(outcome["cost"]) != run.cost and run.ok or outcome["cost"] != ledger["costUsd"]):
+            wrong.append(f"the cost is {outcome['cost']}, and {ledger['costUsd']} in the ledger")
+        if (harness.local.mints or not is_stopped) and not ledger["sessionId"]:
             wrong.append("the session is not known")
         if ledger["sessionId"] and (foreign := set(turn["hooks"]) - {ledger["sessionId"]}):
             wrong.append(f"the session is {ledger['sessionId']}, hooks spoke of {sorted(foreign)}")
         if job["sessionId"] != ledger["sessionId"]:
             wrong.append(f"job and ledger name two sessions: {job['sessionId']} and {ledger['sessionId']}")
-        if run.says is not None and run.says not in turn["lines"]:
+        if run.says is not None and not is_stopped and run.says not in turn["lines"]:
             wrong.append("the journal lacks the model's answer")
         if not turn["lines"].strip():
             wrong.append("the journal has no line")
         if SECRET in turn["lines"]:
             wrong.append("the journal shows a secret")
+    if run.stop is None and len({turn["outcome"]["cost"] for turn in turns}) != 1:
+        wrong.append(f"like turns cost differently: {[turn['outcome']['cost'] for turn in turns]}")
     if len({turn["ledger"]["sessionId"] for turn in turns}) != 1:
         wrong.append(f"the turns had two sessions: {[turn['ledger']['sessionId'] for turn in turns]}")
     return wrong

@@ -93,8 +93,10 @@ class LocalStage(Stage):
         plan = {
             "root": self.task, "record": RECORD, "secrets": ["fake-key"],
             "turns": [self.turn(number, prompt) for number, prompt in enumerate(self.run.prompts, 1)],
-            "stop": {"when": begun, "killAfterMs": self.run.stop} if self.run.stop else None,
+            "stop": None,
         }
+        if self.run.stop is not None:
+            plan["stop"] = {"when": begun, "killAfterMs": self.run.stop, "interrupts": self.run.interrupts}
         self.place.write(self.place.path("plan.json"), plan)
         self.processes = Processes(self.executable)
         self.processes.start()
@@ -163,6 +165,7 @@ class LocalStage(Stage):
             result["turns"].append({"outcome": note["outcome"], "ledger": ledger[run_id], "hooks": hooks,
                                     "job": self.read(run_id, "job.json"), "lines": shown})
         last = f"run-{len(settled)}"
+        stopped_run = "run-1" if self.run.interrupts else last
         asked = self.asked()
         stopping, stopped = self.noted("stopping"), self.noted("stopped")
         if stopped and not stopped[0]["gone"]:
@@ -181,7 +184,7 @@ class LocalStage(Stage):
             "session": self.read(last, "session.json")["token"] if settled else None,
             "took_over": self.noted("took over"),
             "stopped_after_ms": 1000 * (stopped[0]["at"] - stopping[0]["at"]) if stopped else None,
-            "cancellation": (ledger.get(last, {}).get("cancellation") or {}).get("status"),
+            "cancellation": (ledger.get(stopped_run, {}).get("cancellation") or {}).get("status"),
         }
 
     def asked(self) -> list[str]:

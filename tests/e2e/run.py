@@ -79,9 +79,9 @@ def perform(harness: harnesses.Harness, run: harnesses.Run, prefix: str, root: s
     environment = {
         "PATH": os.environ["PATH"], "NODE": os.path.realpath(shutil.which("node")), "LANG": "C.UTF-8",
         "PYTHONPATH": os.path.join(harnesses.ROOT, "bindings-python/python"), "PYTHONDONTWRITEBYTECODE": "1",
+        "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", ""),
     }
-    program = "local_stage.py" if isinstance(run, local_runs.LocalRun) else "stage.py"
-    stage = [sys.executable, os.path.join(HERE, program), root, harness.name, run.name, harness.executable(prefix)]
+    stage = [sys.executable, os.path.join(HERE, run.stage), root, harness.name, run.name, harness.executable(prefix)]
     command = ["timeout", "--kill-after=5", str(LIMIT), *namespace(), *stage]
     with open(os.path.join(root, "stage.output"), "wb") as output:
         code = subprocess.run(command, env=environment, cwd=root, stdin=subprocess.DEVNULL, stdout=output,

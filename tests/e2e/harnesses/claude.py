@@ -9,7 +9,7 @@ from local_runs import Local, local_runs
 from provider import Error, Text, Tool
 
 from . import (
-    Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
+    Derived, File, GuideRun, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
 )
 
 
@@ -159,9 +159,19 @@ LOCAL = Local(
         "stubborn": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
         "restarted": f"{LOCAL_BEGIN} active idle {END}",
         "resumed": f"{LOCAL_BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+        "interrupted": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143 unknown:claimed? ready idle active idle {END}",
     },
     documented={"fails": ("Errors", f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-1")},
 )
+
+GUIDE = GuideRun(
+    "local-guide",
+    {"mend the failing test": (bash("touch made"),), "job-second": (bash("touch second"),),
+     "job-slow": (bash("touch begun; sleep 5; touch over"),), "job-long": (bash("touch begun; sleep 40; touch late"),)},
+    (),
+    f"{LOCAL_BEGIN} active idle {END} ( unknown:claimed? ready idle active idle {END} )+ "
+    "unknown:claimed? ready idle active ended:other=session-end ended=exit-143",
+    files=("made", "second", "over"), no_files=("late",))
 
 
 class Claude(Harness):
@@ -171,7 +181,7 @@ class Claude(Harness):
     guide = "claude-code.md"
     runs = RUNS
     local = LOCAL
-    local_runs = local_runs(LOCAL)
+    local_runs = (*local_runs(LOCAL), GUIDE)
 
     def executable(self, prefix: str) -> str:
         machine = {"x86_64": "x64", "aarch64": "arm64"}[os.uname().machine]

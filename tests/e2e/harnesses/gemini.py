@@ -99,9 +99,11 @@ RUNS = (
 )
 
 LOCAL_BEGIN = "none unknown:claimed? ready"
-#: It tells its end first, and then that the tool is over that died of the same signal.
-STOPPED = "ended:exit=session-end unknown:activity-after-end ended:exit=session-end"
-LATE = ("^gemini AfterTool refused terminal$",)
+#: It does not wait for its last hooks, and tells after its end that the tool is over that died of the same signal.
+STOPPED = "ended:exit=session-end?"
+LATE = "ended:exit=session-end unknown:activity-after-end ended:exit=session-end"
+AFTER_END = ("^gemini AfterTool refused terminal$",)
+NEXT = f"unknown:claimed? ready idle active idle {END}"
 LOCAL = Local(
     args=("--yolo",), model="gemini-2.5-flash", denied_args=("--approval-mode", "default"), tool=shell, mints=True,
     # Where nobody can be asked the tool is not on offer.
@@ -110,16 +112,18 @@ LOCAL = Local(
         "succeeds": f"{LOCAL_BEGIN} active idle {END}",
         "denied": f"{LOCAL_BEGIN} active idle {END}",
         "fails": f"{LOCAL_BEGIN} active ( idle | idle:stop-failure )? ended:exit=session-end? ended=exit-244",
-        "cancelled": f"{LOCAL_BEGIN} active {END}",
-        "stubborn": f"{LOCAL_BEGIN} active ended:exit=session-end ( ended=exit-0 | ended=signal-KILL )",
+        "cancelled": f"{LOCAL_BEGIN} active {STOPPED} ended=exit-0",
+        "stubborn": f"{LOCAL_BEGIN} active {STOPPED} ( ended=exit-0 | ended=signal-KILL )",
         "restarted": f"{LOCAL_BEGIN} active idle {END}",
-        "resumed": f"{LOCAL_BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+        "resumed": f"{LOCAL_BEGIN} active idle {END} {NEXT}",
+        "interrupted": f"{LOCAL_BEGIN} active {STOPPED} ended=exit-0 {NEXT}",
     },
     documented={
-        "cancelled": ("Stops", f"{LOCAL_BEGIN} active {STOPPED} ended=exit-0"),
-        "stubborn": ("Stops", f"{LOCAL_BEGIN} active {STOPPED} ( ended=exit-0 | ended=signal-KILL )"),
+        "cancelled": ("Stops", f"{LOCAL_BEGIN} active {LATE} ended=exit-0"),
+        "stubborn": ("Stops", f"{LOCAL_BEGIN} active {LATE} ( ended=exit-0 | ended=signal-KILL )"),
+        "interrupted": ("Stops", f"{LOCAL_BEGIN} active {LATE} ended=exit-0 {NEXT}"),
     },
-    log={"cancelled": LATE, "stubborn": LATE},
+    log={"cancelled": AFTER_END, "stubborn": AFTER_END, "interrupted": AFTER_END},
 )
 
 

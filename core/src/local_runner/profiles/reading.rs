@@ -92,8 +92,11 @@ impl Reading {
         }
         let has_failed = event.get("is_error").and_then(Value::as_bool) != Some(false);
         self.is_well = Some(word(event, "subtype") == Some("success") && !has_failed);
-        // The whole run's, however many results there are.
-        self.told.costs = number(event.get("total_cost_usd")).into_iter().collect();
+        match used(event) {
+            // The total counts the turns before this run too, where a session was resumed. It is what an older version tells.
+            None => self.told.costs = number(event.get("total_cost_usd")).into_iter().collect(),
+            Some(costs) => self.told.costs.extend(costs),
+        }
         let denials = event.get("permission_denials").and_then(Value::as_array);
         self.told.denials = denials.into_iter().flatten().take(MAX_DENIALS).cloned().collect();
     }
@@ -172,6 +175,15 @@ impl Reading {
     }
 }
 
+/// What Claude Code has used since its last result in this run, a cost for each model; none where it does not tell all of them.
+fn used(result: &Object) -> Option<Vec<Number>> {
+    let models = result.get("model_usage_since_last_result")?.as_object()?;
+    let costs: Vec<_> =
+        models.iter().map(|(_, model)| number(model.get("costUSD"))).collect::<Option<_>>()?;
+    // Nobody was asked, and nothing was used.
+    Some(if costs.is_empty() { Number::parse("0").into_iter().collect() } else { costs })
+}
+
 fn object(text: &[u8]) -> Option<Object> {
     let text = std::str::from_utf8(text).ok()?.trim();
     if !text.starts_with('{') {
@@ -215,11 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_harnesses_themselves_have_said_is_understood() {
+    fn ex_loc_20_what_the_harnesses_themselves_have_said_is_understood() {
         let rows = [
             (recorded!("claude", "succeeds"), "well, cost 0.00044, denials 0"),
             (recorded!("claude", "denied"), "well, cost 0.00044, denials 1"),
             (recorded!("claude", "fails"), "not well, cost 0.00022, denials 0"),
+            // The session's total is 0.00088 by then, with the turn before.
+            (recorded!("claude", "resumed"), "well, cost 0.00044, denials 0"),
             (recorded!("claude", "cancelled"), "not well, cost , denials 0"),
             (recorded!("codex", "succeeds"), "well, cost , denials 0"),
             (recorded!("codex", "denied"), "well, cost , denials 0"),
@@ -256,6 +270,18 @@ mod tests {
         assert_eq!(costs(&told), ["0.0123"]);
         assert_eq!(told.session_id, Some(Value::from("s-1")));
         assert_eq!(told.denials.len(), 1);
+        let result = text.lines().last().expect("a line");
+        let used = |models: &str| {
+            format!("{},\"model_usage_since_last_result\":{models}}}", &result[..result.len() - 1])
+        };
+        let two = format!(
+            "{}\n{}",
+            used(r#"{"a":{"costUSD":0.1},"b":{"costUSD":0.2}}"#),
+            used(r#"{"a":{"costUSD":0.3}}"#)
+        );
+        assert_eq!(costs(&read(Output::ClaudeStreamJson, &two).0), ["0.1", "0.2", "0.3"]);
+        assert_eq!(costs(&read(Output::ClaudeStreamJson, &used("{}")).0), ["0"]);
+        assert_eq!(costs(&read(Output::ClaudeStreamJson, &used(r#"{"a":{}}"#)).0), ["0.0123"]);
         let torn = &text[..text.len() - 4];
         assert!(!read(Output::ClaudeStreamJson, torn).1, "without its last event nothing is well");
         let failed = text.replace("\"success\"", "\"error_max_turns\"");
