@@ -53,11 +53,13 @@ def follow(execution: Execution, run_id: str, stop: dict | None, notes: Notes) -
 def lines(execution: Execution, run_id: str) -> list[dict]:
     """The public lines of a run, once everything is in its journal."""
     rows: list[dict] = []
+    seen = None
     for _ in range(PAGES):
         execution.reconcile(force=True)
-        page = execution.lines(run_id, after=rows[-1]["id"] if rows else None)["rows"]
-        rows += page
-        if not page and rows:
+        page = execution.lines(run_id, after=seen)
+        seen = page["after"] or seen
+        rows += page["rows"]
+        if rows and not page["rows"]:
             break
     return rows
 

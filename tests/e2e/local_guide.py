@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import IO
 
 from harnesses import ROOT, Start, guide_block
 from stage import SETTLE, Stage, await_that, main
@@ -57,32 +58,34 @@ class GuideStage(Stage):
     def follow(self) -> None:
         install, run, state = (guide_block(PAGE, "sh", number) for number in range(3))
         self.shell(install, "")
-        told = self.shell(run, "ok=True exit=0 cost=0.00044 denied=0 session=")
-        session = told.rpartition("session=")[2].strip()
+        well = "exit=0 cost=0.00044 denied=0 session="
+        session = self.shell(run, f"ok=True {well}").rpartition("session=")[2].strip()
         self.shell(state, "ended")
         # The second turn is Node's, in the session of the first.
-        self.shell('node coordinator.mjs "Please do job-second"', f"ok=true exit=0 cost=0.00044 denied=0 session={session}")
+        self.shell('node coordinator.mjs "Please do job-second"', f"ok=true {well}{session}")
         # The third loses its coordinator in the middle of a tool, and is found by the next one, which is told to begin
         # something else and does not.
         begun = os.path.join(self.place.project, "begun")
         with open(self.place.path("killed.output"), "wb") as output:
-            killed = subprocess.Popen(["python3", "coordinator.py", "Please do job-slow"], cwd="/srv/programs", env=self.around(),
-                                      stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+            killed = self.coordinate("Please do job-slow", output)
             if not await_that(lambda: os.path.exists(begun), PATIENCE):
                 self.problems.append("the tool never began")
             os.killpg(killed.pid, signal.SIGKILL)
             killed.wait()
-        self.shell('node coordinator.mjs "Please do job-never"', f"denied=0 session={session}")
+        self.shell('node coordinator.mjs "Please do job-never"', f"ok=true {well}{session}")
         # The fourth is stopped by another program than its coordinator.
         os.unlink(begun)
-        with open(self.place.path("stopped.output"), "w+b") as output:
-            coordinator = subprocess.Popen(["python3", "coordinator.py", "Please do job-long"], cwd="/srv/programs",
-                                           env=self.around(), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        with open(self.place.path("stopped.output"), "wb") as output:
+            coordinator = self.coordinate("Please do job-long", output)
             if not await_that(lambda: os.path.exists(begun), PATIENCE):
                 self.problems.append("the tool never began")
             self.shell("python3 stop.py", "cancelled")
             if coordinator.wait(PATIENCE) != 0:
                 self.problems.append("the coordinator did not see that its run was stopped")
+
+    def coordinate(self, prompt: str, output: IO[bytes]) -> subprocess.Popen:
+        return subprocess.Popen(["python3", "coordinator.py", prompt], cwd="/srv/programs", env=self.around(),
+                                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
 
     def around(self) -> dict[str, str]:
         return {**self.environment(), "PYTHONPATH": os.path.join(ROOT, "bindings-python/python")}

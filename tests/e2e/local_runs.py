@@ -38,10 +38,11 @@ RECORD = {
 class Local:
     """How a harness is run locally, and what is particular about it.
 
-    `args` go into the spec and `model` into the input, `tool` makes the reply that runs a shell command, and `denied_args` are in the place of
-    `args` where nothing is permitted. `error` is what the provider fails with, and the harness then with `fails_with`. `states` has the pattern of each run by
-    its name, `documented` the word of the guide's list and a pattern instead, as in `harnesses.Run`.
-    `cost` is whether it tells one, `denied` what a run has that is denied its tool, `mints` whether its session is chosen.
+    `args` go into the spec and `model` into the input, `tool` makes the reply that runs a shell command, and
+    `denied_args` are in the place of `args` where nothing is permitted. `error` is what the provider fails with, and
+    the harness then with `fails_with`. `states` has the pattern of each run that it can do, by its name, `documented`
+    the word of the guide's list and a pattern instead, as in `harnesses.Run`. `cost` is whether it tells one, `denied`
+    what a run has that is denied its tool, `mints` whether its session is chosen for it.
     """
 
     args: tuple[str, ...]
@@ -63,9 +64,10 @@ class Local:
 class LocalRun:
     """One run: the prompt of each turn, what is done meanwhile, and what has to have come of it.
 
-    `restart` kills the coordinator once its tool has begun and starts another one; `stop` stops the run then, with so
-    many ms before what is left is killed, and is the whole story of that run: `kills` is whether it comes to that. With
-    `interrupts` it is the first turn that is stopped, and the next one goes on in its session. `answers` are the provider's model calls that a run with tools on offer makes. The rest is as in `harnesses.Run`.
+    `restart` kills the coordinator once its tool has begun and starts another one. `stop` stops the run then, with so
+    many ms before what is left is killed; `kills` is whether it comes to that. With `interrupts` it is the first turn
+    that is stopped, and the next one goes on in its session. `answers` are the provider's model calls that have tools
+    on offer. The rest is as in `harnesses.Run`.
     """
 
     #: The program that carries it out.
@@ -97,34 +99,35 @@ class LocalRun:
 
 
 def local_runs(local: Local) -> tuple[LocalRun, ...]:
-    """The runs of a harness."""
+    """The runs of a harness: those for which it has states."""
     tool = local.tool
 
-    def run(name: str, script: Script, *prompts: str, **said: object) -> LocalRun:
+    def run(name: str, script: Script, *prompts: str, **said: object) -> LocalRun | None:
+        if name not in local.states:
+            return None
         said = {"args": local.args, "log": local.log.get(name, ()), "cost": local.cost, **said}
         return LocalRun(f"local-{name}", script, prompts, local.states[name], settings=local.settings.get(name, {}),
                         documented=local.documented.get(name), **said)
 
-    stopped = {"files": ("begun",), "no_files": ("over",), "answers": 1}
-    interrupted = run("interrupted", {"job-long": (tool("touch begun; sleep 40; touch over"),), "job-next": ()},
-                      "Please do job-long", "Please do job-next", stop=LONG_MS, interrupts=True, files=("begun",),
-                      no_files=("over",)) if "interrupted" in local.states else None
+    long = tool("touch begun; sleep 40; touch over")
+    stopped = {"files": ("begun",), "no_files": ("over",)}
     runs = (
         run("succeeds", {"job-plain": (tool(f"echo hi > made; echo {SECRET}"),)}, LONG_PROMPT, files=("made",)),
         run("denied", {"job-deny": (tool("touch made"), Text(delay=1))}, "Please do job-deny", no_files=("made",),
             args=local.denied_args, **local.denied),
         run("fails", {"job-fail": (tool("touch made"), Error(local.error))}, "Please do job-fail", ok=False,
             exit=local.fails_with, state="failed", files=("made",), says=None),
-        run("cancelled", {"job-long": (tool("touch begun; sleep 40; touch over"),)}, "Please do job-long",
-            stop=LONG_MS, **stopped),
-        run("stubborn", {"job-long": (tool(STUBBORN),)}, "Please do job-long", stop=SHORT_MS, kills=True,
+        run("cancelled", {"job-long": (long,)}, "Please do job-long", stop=LONG_MS, answers=1, **stopped),
+        run("stubborn", {"job-long": (tool(STUBBORN),)}, "Please do job-long", stop=SHORT_MS, kills=True, answers=1,
             **stopped),
         run("restarted", {"job-slow": (tool("touch begun; sleep 4; touch over"),)}, "Please do job-slow",
             restart=True, files=("begun", "over")),
         run("resumed", {"job-first": (tool("touch first"),), "job-second": (tool("touch second"),)},
             "Please do job-first", "Please do job-second", files=("first", "second"), answers=4),
+        run("interrupted", {"job-long": (long,), "job-next": ()}, "Please do job-long", "Please do job-next",
+            stop=LONG_MS, interrupts=True, **stopped),
     )
-    return runs if interrupted is None else (*runs, interrupted)
+    return tuple(one for one in runs if one is not None)
 
 
 def tried_with(name: str) -> str | None:

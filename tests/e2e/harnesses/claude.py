@@ -148,6 +148,7 @@ RUNS = (
 )
 
 LOCAL_BEGIN = "none unknown:claimed? ready"
+NEXT = f"unknown:claimed? ready idle active idle {END}"
 LOCAL = Local(
     args=FREE, model="claude-opus-5-5", denied_args=(), tool=bash, mints=True, cost=True,
     denied={"denials": 1},
@@ -158,8 +159,8 @@ LOCAL = Local(
         "cancelled": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
         "stubborn": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
         "restarted": f"{LOCAL_BEGIN} active idle {END}",
-        "resumed": f"{LOCAL_BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
-        "interrupted": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143 unknown:claimed? ready idle active idle {END}",
+        "resumed": f"{LOCAL_BEGIN} active idle {END} {NEXT}",
+        "interrupted": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143 {NEXT}",
     },
     documented={"fails": ("Errors", f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-1")},
 )
@@ -169,7 +170,7 @@ GUIDE = GuideRun(
     {"mend the failing test": (bash("touch made"),), "job-second": (bash("touch second"),),
      "job-slow": (bash("touch begun; sleep 5; touch over"),), "job-long": (bash("touch begun; sleep 40; touch late"),)},
     (),
-    f"{LOCAL_BEGIN} active idle {END} ( unknown:claimed? ready idle active idle {END} )+ "
+    f"{LOCAL_BEGIN} active idle {END} {NEXT} {NEXT} "
     "unknown:claimed? ready idle active ended:other=session-end ended=exit-143",
     files=("made", "second", "over"), no_files=("late",))
 
