@@ -50,7 +50,7 @@ SHOWN_BY = {
     ("docs/guides/idempotency.md", "python"): ("bindings-python/tests/test_idempotency_guide.py", "docs/guides/idempotency.md"),
     ("docs/guides/idempotency.md", "js"): ("bindings-node/test/idempotency_guide.test.mjs", "idempotency.md"),
     ("docs/guides/local-runs.md", "rust"): ("core/src/lib.rs", "guide-local-runs.md"),
-    ("docs/guides/local-runs.md", "python json"): (OF_RUNS, "docs/guides/local-runs.md"),
+    ("docs/guides/local-runs.md", "sh python js json"): (OF_RUNS, "docs/guides/local-runs.md"),
     ("docs/guides/node.md", "js"): ("bindings-node/test/guide.test.mjs", "node.md"),
     ("docs/guides/node.md", "sh"): (HERE, "docs/guides/node.md"),
     ("docs/guides/opencode.md", "js"): (SETTINGS, "opencode.md"),

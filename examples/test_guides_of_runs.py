@@ -66,18 +66,95 @@ class CommandLine(InAFolder):
             self.assertEqual(file.read(), before)
 
 
+# Stands for Claude Code, and says what that would: `make e2e` runs the real one by the same page.
+CLAUDE = """#!/bin/sh
+prompt=$(cat)
+while [ $# -gt 0 ]; do
+    case $1 in --session-id | --resume) how=$1 session=$2 ;; esac
+    shift
+done
+echo "$how $session $prompt" >>asked
+echo "{\\"type\\":\\"system\\",\\"subtype\\":\\"init\\",\\"session_id\\":\\"$session\\"}"
+[ "$prompt" != wait ] || sleep 60
+echo "{\\"type\\":\\"result\\",\\"subtype\\":\\"success\\",\\"is_error\\":false,\\"session_id\\":\\"$session\\",\\"total_cost_usd\\":0.25}"
+"""
+
+
 class LocalRuns(InAFolder):
-    def test_a_run_is_started_stopped_and_settled(self):
-        [block] = blocks("docs/guides/local-runs.md", "python")
-        spec = {"argv": ["/bin/sh", "-c", "exec sleep 60"], "cwd": self.folder, "env": {"PATH": "/usr/bin:/bin"}}
-        names = {"make_execution": make_execution, "RECORD": LOCAL, "SPEC": spec}
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            exec(block.replace("/srv/tasks/1", self.at("task")), names)
-        self.assertIn("'finished': True", said.getvalue())
+    PAGE = "docs/guides/local-runs.md"
+
+    def setUp(self):
+        super().setUp()
+        for name in ("bin", "work", "node_modules"):
+            os.mkdir(self.at(name))
+        os.symlink(COMMAND, self.at("bin/gallivant"))
+        os.symlink(os.path.join(ROOT, "bindings-node"), self.at("node_modules/gallivant"))
+        with open(self.at("bin/claude"), "w", encoding="utf-8") as file:
+            file.write(CLAUDE)
+        os.chmod(self.at("bin/claude"), 0o755)
+        for name, language in (("coordinator.py", "python"), ("coordinator.mjs", "js")):
+            program, _ = blocks(self.PAGE, language)
+            with open(self.at(name), "w", encoding="utf-8") as file:
+                file.write(program.replace("/srv/", f"{self.folder}/"))
+
+    def shell(self, text):
+        """What a block of the shell prints; `/srv` is the folder."""
+        path = os.pathsep.join([self.at("bin"), os.path.dirname(shutil.which("node")), "/usr/local/bin:/usr/bin:/bin"])
+        environment = {"PATH": path, "HOME": self.folder, "PYTHONPATH": os.path.join(ROOT, "bindings-python/python")}
+        done = subprocess.run(
+            ["bash", "-euc", text.replace("/srv", self.folder)], cwd=self.folder, env=environment, text=True, timeout=60,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def asked(self):
+        with open(self.at("work/asked"), encoding="utf-8") as file:
+            return [line.split(" ", 2) for line in file.read().splitlines()]
+
+    def test_the_page_is_followed_from_start_to_end(self):
+        install, run, state = blocks(self.PAGE, "sh")
+        self.shell(install)
+        with open(self.at("work/.claude/settings.json"), encoding="utf-8") as file:
+            self.assertIn("gallivant hook claude", file.read())
+        said = self.shell(run)
+        self.assertIn('"subtype":"init"', said)
+        self.assertRegex(said, r"ok=True exit=0 cost=0\.25 denied=0 session=[0-9a-f-]{36}\n$")
+        self.assertRegex(self.shell(state), r"worker +ended +\S+ +claude")
+        # The next turn, by the program in the other language, goes on in the session of the first.
+        with open(os.path.join(ROOT, self.PAGE), encoding="utf-8") as page:
+            self.assertIn('`node coordinator.mjs "mend the failing test"`', page.read())
+        said = self.shell('node coordinator.mjs "and the other one"')
+        self.assertRegex(said, r"ok=true exit=0 cost=0\.25 denied=0 session=[0-9a-f-]{36}\n$")
+        (first, session, prompt), (second, resumed, more) = self.asked()
+        self.assertEqual((first, prompt), ("--session-id", "mend the failing test"))
+        self.assertEqual((second, resumed, more), ("--resume", session, "and the other one"))
+
+    def test_a_run_outlives_its_coordinator_and_is_taken_up(self):
+        program = ["python3", self.at("coordinator.py"), "wait"]
+        environment = {"PATH": f"{self.at('bin')}:/usr/bin:/bin", "PYTHONPATH": os.path.join(ROOT, "bindings-python/python")}
+        with subprocess.Popen(program, env=environment, stdout=subprocess.PIPE) as coordinator:
+            self.assertIn(b"init", coordinator.stdout.readline())
+            coordinator.kill()
+        # Each language's block stops a run, here the one that the dead program has left; the second finds it stopped.
+        options = {"task_id": "task-1", "provider": "claude", "account": "me", "capabilities": LOCAL, "health": "external"}
+        names = {}
+        exec(blocks(self.PAGE, "python")[1], names)
+        with make_execution(self.at("tasks/1"), runner={}, **options) as execution:
+            run = execution.current()
+            self.assertIsNone(execution.outcome(run["runId"]))
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                names["stop"](execution, run["runId"])
+        self.assertEqual(said.getvalue(), "cancelled\n")
+        with open(self.at("coordinator.mjs"), encoding="utf-8") as file:
+            made = file.read().partition("let run =")[0]
+        with open(self.at("stop.mjs"), "w", encoding="utf-8") as file:
+            file.write(f"{made}{blocks(self.PAGE, 'js')[1]}await stop(execution, '{run['runId']}')\n")
+        self.assertEqual(self.shell("node stop.mjs"), "cancelled\n")
+        self.assertEqual(len(self.asked()), 1)
 
     def test_a_profile_of_the_users_own_starts(self):
-        [profile] = (json.loads(block) for block in blocks("docs/guides/local-runs.md", "json"))
-        os.mkdir(self.at("bin"))
+        [profile] = (json.loads(block) for block in blocks(self.PAGE, "json"))
         with open(self.at("bin/my-harness"), "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\necho "$@" >said\n')
         os.chmod(self.at("bin/my-harness"), 0o755)

@@ -5,6 +5,7 @@ Each is written from the provider's public API reference and holds only what the
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,8 @@ class Anthropic:
 
     @staticmethod
     def _message(body: dict) -> dict:
-        return {"id": "msg_fake", "type": "message", "role": "assistant", "model": body.get("model", "fake"),
+        # Messages of one id are one message to whoever reads a session again.
+        return {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": body.get("model", "fake"),
                 "content": [], "stop_reason": None, "stop_sequence": None,
                 "usage": {"input_tokens": 10, "output_tokens": 1}}
 

@@ -1,6 +1,6 @@
 """Real harnesses against a fake provider, offline, with our hooks installed: what is derived and what happened.
 
-    python3 run.py [--harness NAME]... [--run NAME]... [--keep] [--verbose] [--record]
+    python3 run.py [--harness NAME]... [--kind KIND] [--run NAME]... [--keep] [--verbose] [--record]
 
 Prints a line for each run and, last, `N passed, N failed, N skipped`; exits 1 if a run failed. See README.md.
 """
@@ -22,6 +22,7 @@ LIMIT = 180
 
 try:
     import harnesses
+    import local_runs
     import packages
     from watch import matches
 except ImportError as error:
@@ -78,8 +79,9 @@ def perform(harness: harnesses.Harness, run: harnesses.Run, prefix: str, root: s
     environment = {
         "PATH": os.environ["PATH"], "NODE": os.path.realpath(shutil.which("node")), "LANG": "C.UTF-8",
         "PYTHONPATH": os.path.join(harnesses.ROOT, "bindings-python/python"), "PYTHONDONTWRITEBYTECODE": "1",
+        "CARGO_TARGET_DIR": os.environ.get("CARGO_TARGET_DIR", ""),
     }
-    stage = [sys.executable, os.path.join(HERE, "stage.py"), root, harness.name, run.name, harness.executable(prefix)]
+    stage = [sys.executable, os.path.join(HERE, run.stage), root, harness.name, run.name, harness.executable(prefix)]
     command = ["timeout", "--kill-after=5", str(LIMIT), *namespace(), *stage]
     with open(os.path.join(root, "stage.output"), "wb") as output:
         code = subprocess.run(command, env=environment, cwd=root, stdin=subprocess.DEVNULL, stdout=output,
@@ -90,7 +92,8 @@ def perform(harness: harnesses.Harness, run: harnesses.Run, prefix: str, root: s
     except FileNotFoundError:
         with open(os.path.join(root, "stage.output"), encoding="utf-8", errors="replace") as output:
             problem = f"the run ended with {code} and no result: {output.read()[-2000:]}"
-        return {"seen": [], "events": [], "log": [], "files": [], "ends": [], "calls": [], "problems": [problem]}
+        return {"seen": [], "events": [], "log": [], "files": [], "ends": [], "calls": [], "turns": [],
+                "problems": [problem]}
 
 
 class Table:
@@ -124,7 +127,8 @@ def run_one(harness: harnesses.Harness, run: harnesses.Run, prefix: str, argumen
     root = tempfile.mkdtemp(prefix=f"{harness.name}-{run.name}-", dir=runs)
     begun = time.monotonic()
     result = perform(harness, run, prefix, root)
-    wrong, remark = judge(harness, run, result)
+    is_local = isinstance(run, local_runs.LocalRun)
+    wrong, remark = (local_runs.judge if is_local else judge)(harness, run, result)
     missing = not harness.adapter()
     verdict = "skipped" if missing else "FAILED" if wrong else "ok"
     said = cut(result["seen"]) + remark
@@ -142,6 +146,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--harness", action="append", choices=harnesses.NAMES)
     parser.add_argument("--run", action="append")
+    parser.add_argument("--kind", choices=("sessions", "local"), help="only runs under a wrapper, or only local runs")
     parser.add_argument("--keep", action="store_true", help="keep every run's directory, not only a failed one's")
     parser.add_argument("--verbose", action="store_true", help="print events and replies of every run")
     parser.add_argument("--record", action="store_true", help="run a harness without an adapter too, for its payloads")
@@ -152,7 +157,9 @@ def main() -> int:
     table = Table()
     for name in arguments.harness or harnesses.NAMES:
         harness = harnesses.load(name)
-        runs = [run for run in harness.runs if not arguments.run or run.name in arguments.run]
+        both = {"sessions": harness.runs, "local": harness.local_runs}
+        kinds = [both[arguments.kind]] if arguments.kind else both.values()
+        runs = [run for kind in kinds for run in kind if not arguments.run or run.name in arguments.run]
         whole = nothing or (None if harness.adapter() or arguments.record else "adapter-missing")
         prefix = None
         if runs and not whole:

@@ -87,12 +87,15 @@ class Stage:
         self.harness.install(self.place, self.run)
         self.provider.start()
         self.watch.start()
-        for number, start in enumerate(self.run.starts):
+        for number, start in enumerate(self.starts()):
             self.drive(start, self.place.path(f"start-{number}"))
             if self.problems:
                 break
         self.watch.stop()
         self.provider.stop()
+
+    def starts(self) -> tuple[Start, ...]:
+        return self.run.starts
 
     def program(self, name: str, text: str) -> None:
         path = self.place.path("bin", name)
@@ -216,11 +219,11 @@ def await_that(condition, seconds: float) -> bool:
     return True
 
 
-def main(root: str, harness_name: str, run_name: str, executable: str) -> None:
+def main(kind: type[Stage], root: str, harness_name: str, run_name: str, executable: str) -> None:
     isolate(root)
     harness = harnesses.load(harness_name)
-    run = next(run for run in harness.runs if run.name == run_name)
-    stage = Stage(root, harness, run, executable)
+    run = next(run for run in (*harness.runs, *harness.local_runs) if run.name == run_name)
+    stage = kind(root, harness, run, executable)
     try:
         stage.perform()
     except Exception:
@@ -229,4 +232,4 @@ def main(root: str, harness_name: str, run_name: str, executable: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Stage, *sys.argv[1:])

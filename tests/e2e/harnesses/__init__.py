@@ -6,8 +6,12 @@ import os
 import re
 import signal
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from provider import Script
+
+if TYPE_CHECKING:
+    from local_runs import Local, LocalRun
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -130,6 +134,9 @@ class Run:
     guide's list "What is imprecise" speaks of it, and a pattern. Where the guide does not, the run fails.
     """
 
+    #: The program that carries it out.
+    stage: ClassVar[str] = "stage.py"
+
     name: str
     script: Script
     starts: tuple[Start, ...]
@@ -148,6 +155,12 @@ class Run:
         return any(start.terminal for start in self.starts)
 
 
+class GuideRun(Run):
+    """The guide to local runs, followed by `local_guide.py`."""
+
+    stage = "local_guide.py"
+
+
 class Harness:
     """A harness. Subclasses set the attributes and write the methods that raise here."""
 
@@ -155,6 +168,9 @@ class Harness:
     package: str
     version: str
     runs: tuple[Run, ...]
+    #: What is particular about it as a local run, and the runs that are made of that.
+    local: Local
+    local_runs: tuple[LocalRun | GuideRun, ...]
     #: How the guide or this file spells the harness for `gallivant-hook`.
     hook_name: str
     #: Its page in docs/guides.
@@ -164,7 +180,7 @@ class Harness:
         """The program below the directory into which npm has put the package."""
         raise NotImplementedError
 
-    def install(self, place: Place, run: Run) -> None:
+    def install(self, place: Place, run: Run | LocalRun) -> None:
         """Writes settings and hooks into home and project."""
         raise NotImplementedError
 

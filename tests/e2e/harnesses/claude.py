@@ -5,10 +5,11 @@ import json
 import os
 import signal
 
+from local_runs import Local, local_runs
 from provider import Error, Text, Tool
 
 from . import (
-    Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
+    Derived, File, GuideRun, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block, with_recorder,
 )
 
 
@@ -146,6 +147,33 @@ RUNS = (
         events=("Stop", "PreCompact", "SessionStart(compact)", "PostCompact")),
 )
 
+LOCAL_BEGIN = "none unknown:claimed? ready"
+NEXT = f"unknown:claimed? ready idle active idle {END}"
+LOCAL = Local(
+    args=FREE, model="claude-opus-5-5", denied_args=(), tool=bash, mints=True, cost=True,
+    denied={"denials": 1},
+    states={
+        "succeeds": f"{LOCAL_BEGIN} active idle {END}",
+        "denied": f"{LOCAL_BEGIN} active ( active/permission active )? idle {END}",
+        "fails": f"{LOCAL_BEGIN} active idle:stop-failure ended:other=session-end ended=exit-1",
+        "cancelled": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
+        "stubborn": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143",
+        "restarted": f"{LOCAL_BEGIN} active idle {END}",
+        "resumed": f"{LOCAL_BEGIN} active idle {END} {NEXT}",
+        "interrupted": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143 {NEXT}",
+    },
+    documented={"fails": ("Errors", f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-1")},
+)
+
+GUIDE = GuideRun(
+    "local-guide",
+    {"mend the failing test": (bash("touch made"),), "job-second": (bash("touch second"),),
+     "job-slow": (bash("touch begun; sleep 5; touch over"),), "job-long": (bash("touch begun; sleep 40; touch late"),)},
+    (),
+    f"{LOCAL_BEGIN} active idle {END} {NEXT} {NEXT} "
+    "unknown:claimed? ready idle active ended:other=session-end ended=exit-143",
+    files=("made", "second", "over"), no_files=("late",))
+
 
 class Claude(Harness):
     name = hook_name = "claude"
@@ -153,6 +181,8 @@ class Claude(Harness):
     version = "2.1.332"
     guide = "claude-code.md"
     runs = RUNS
+    local = LOCAL
+    local_runs = (*local_runs(LOCAL), GUIDE)
 
     def executable(self, prefix: str) -> str:
         machine = {"x86_64": "x64", "aarch64": "arm64"}[os.uname().machine]

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 
+from local_runs import Local, local_runs
 from provider import Error, Text, Tool
 
 from . import (
@@ -133,6 +134,20 @@ RUNS = (
         events=("notify:agent-turn-complete",), no_events=("Stop",), files=("made",), settings={"hooks": False}),
 )
 
+LOCAL_BEGIN = "none unknown:claimed? ready"
+LOCAL = Local(
+    args=FREE, model="fake-model", denied_args=(*ALL, "-s", "read-only"), tool=shell,
+    states={
+        "succeeds": f"{LOCAL_BEGIN} active idle {END}",
+        "denied": f"{LOCAL_BEGIN} active idle {END}",
+        "fails": f"{LOCAL_BEGIN} active ( idle | idle:stop-failure )? ended:other=session-end ended=exit-1",
+        "cancelled": f"{LOCAL_BEGIN} active ended=signal-TERM",
+        "stubborn": f"{LOCAL_BEGIN} active ended=signal-TERM",
+        "restarted": f"{LOCAL_BEGIN} active idle {END}",
+        "resumed": f"{LOCAL_BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+    },
+)
+
 
 class Codex(Harness):
     name = hook_name = "codex"
@@ -140,6 +155,8 @@ class Codex(Harness):
     version = "0.171.0"
     guide = "codex.md"
     runs = RUNS
+    local = LOCAL
+    local_runs = local_runs(LOCAL)
 
     def executable(self, prefix: str) -> str:
         return os.path.join(prefix, "node_modules/.bin/codex")

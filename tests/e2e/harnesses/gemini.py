@@ -5,6 +5,7 @@ import json
 import os
 import signal
 
+from local_runs import Local, local_runs
 from provider import Error, Tool
 
 from . import (
@@ -97,6 +98,34 @@ RUNS = (
         events=("SessionStart(startup)", "SessionStart(resume)"), files=("first", "second")),
 )
 
+LOCAL_BEGIN = "none unknown:claimed? ready"
+#: It does not wait for its last hooks, and tells after its end that the tool is over that died of the same signal.
+STOPPED = "ended:exit=session-end?"
+LATE = "ended:exit=session-end unknown:activity-after-end ended:exit=session-end"
+AFTER_END = ("^gemini AfterTool refused terminal$",)
+NEXT = f"unknown:claimed? ready idle active idle {END}"
+LOCAL = Local(
+    args=("--yolo",), model="gemini-2.5-flash", denied_args=("--approval-mode", "default"), tool=shell, mints=True,
+    # Where nobody can be asked the tool is not on offer.
+    fails_with=244, denied={"answers": 1},
+    states={
+        "succeeds": f"{LOCAL_BEGIN} active idle {END}",
+        "denied": f"{LOCAL_BEGIN} active idle {END}",
+        "fails": f"{LOCAL_BEGIN} active ( idle | idle:stop-failure )? ended:exit=session-end? ended=exit-244",
+        "cancelled": f"{LOCAL_BEGIN} active {STOPPED} ended=exit-0",
+        "stubborn": f"{LOCAL_BEGIN} active {STOPPED} ( ended=exit-0 | ended=signal-KILL )",
+        "restarted": f"{LOCAL_BEGIN} active idle {END}",
+        "resumed": f"{LOCAL_BEGIN} active idle {END} {NEXT}",
+        "interrupted": f"{LOCAL_BEGIN} active {STOPPED} ended=exit-0 {NEXT}",
+    },
+    documented={
+        "cancelled": ("Stops", f"{LOCAL_BEGIN} active {LATE} ended=exit-0"),
+        "stubborn": ("Stops", f"{LOCAL_BEGIN} active {LATE} ( ended=exit-0 | ended=signal-KILL )"),
+        "interrupted": ("Stops", f"{LOCAL_BEGIN} active {LATE} ended=exit-0 {NEXT}"),
+    },
+    log={"cancelled": AFTER_END, "stubborn": AFTER_END, "interrupted": AFTER_END},
+)
+
 
 class Gemini(Harness):
     name = hook_name = "gemini"
@@ -104,6 +133,8 @@ class Gemini(Harness):
     version = "0.61.0"
     guide = "gemini-cli.md"
     runs = RUNS
+    local = LOCAL
+    local_runs = local_runs(LOCAL)
 
     def executable(self, prefix: str) -> str:
         return os.path.join(prefix, "node_modules/.bin/gemini")

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 
+from local_runs import Local, local_runs
 from provider import Error, Tool
 
 from . import ROOT, Derived, File, Harness, Leave, Place, Press, Run, See, Signal, Sleep, Start, Type, guide_block
@@ -90,6 +91,24 @@ RUNS = (
         files=("first", "second")),
 )
 
+LOCAL_BEGIN = "none unknown:claimed? ready"
+LOCAL_END = "active idle ended=exit-0"
+LOCAL = Local(
+    args=(), model="fake/fake-model", denied_args=(), tool=shell, cost=True, settings={"denied": {"permission": "ask"}},
+    # It asks again for ever where the provider says that it failed itself.
+    # A refusal ends the turn, without an answer and with exit 0.
+    error=400, denied={"ok": False, "state": "failed", "says": None, "answers": 1},
+    states={
+        "succeeds": f"{LOCAL_BEGIN} {LOCAL_END}",
+        "denied": f"{LOCAL_BEGIN} active ( active/permission active )? idle ended=exit-0",
+        "fails": f"{LOCAL_BEGIN} active idle? idle:stop-failure ended=exit-1",
+        "cancelled": f"{LOCAL_BEGIN} active ended=signal-TERM",
+        "stubborn": f"{LOCAL_BEGIN} active ended=signal-TERM",
+        "restarted": f"{LOCAL_BEGIN} {LOCAL_END}",
+        "resumed": f"{LOCAL_BEGIN} {LOCAL_END} unknown:claimed? ready {LOCAL_END}",
+    },
+)
+
 
 class OpenCode(Harness):
     name = hook_name = "opencode"
@@ -97,6 +116,8 @@ class OpenCode(Harness):
     version = "1.18.33"
     guide = "opencode.md"
     runs = RUNS
+    local = LOCAL
+    local_runs = local_runs(LOCAL)
 
     def executable(self, prefix: str) -> str:
         machine = {"x86_64": "x64", "aarch64": "arm64"}[os.uname().machine]
@@ -119,7 +140,8 @@ class OpenCode(Harness):
             "provider": {"fake": {
                 "npm": "@ai-sdk/openai-compatible", "name": "Fake",
                 "options": {"baseURL": f"http://127.0.0.1:{place.port}/v1", "apiKey": "fake"},
-                "models": {"fake-model": {"name": "Fake", "tool_call": True}},
+                # Dollars for a million tokens.
+                "models": {"fake-model": {"name": "Fake", "tool_call": True, "cost": {"input": 1000, "output": 2000}}},
             }},
         })
 

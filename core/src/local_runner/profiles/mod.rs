@@ -1,6 +1,6 @@
 //! Harnesses as data: how one is started and resumed, where its prompt goes, and in which form it says how a run went.
 //!
-//! - `profiles.json`: those that come with the library, from their public documentation;
+//! - `profiles.json`: those that come with the library, each with the version of its harness with which it was tried;
 //! - [`Profile`], [`Profiles`]: what is read of it, and of a user's own;
 //! - `reading`: what an output says, one form a function.
 
@@ -33,8 +33,8 @@ pub struct Profile {
     pub mints_session: bool,
     /// The form of its output.
     pub output: Output,
-    /// Whether the command line was tried with the harness itself; else it is from its documentation alone.
-    pub is_tried: bool,
+    /// The version of the harness with which all of it was tried; none where it is from documentation alone.
+    pub tried: Option<String>,
 }
 
 /// An argument with places in it: `{prompt}`, `{session}`, `{model}`; `{args}` alone stands for the spec's own.
@@ -70,7 +70,8 @@ pub struct Turn<'a> {
 
 impl Profile {
     /// Reads a profile: `{program, start, resume, prompt, mintsSession, output, tried}`, where `start` and `resume` are lists of
-    /// texts and of lists of texts (optional ones), `prompt` is `stdin` or `argument`, and `output` the name of a form.
+    /// texts and of lists of texts (optional ones), `prompt` is `stdin` or `argument`, `output` the name of a form, and
+    /// `tried` a version or null.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -96,7 +97,10 @@ impl Profile {
             },
             mints_session: flag("mintsSession")?,
             output: text("output").and_then(Output::from_word).ok_or_else(|| wrong("output"))?,
-            is_tried: flag("tried")?,
+            tried: match value.get("tried") {
+                None | Some(Value::Null) => None,
+                Some(_) => Some(text("tried").ok_or_else(|| wrong("tried"))?.to_owned()),
+            },
         })
     }
 
@@ -205,6 +209,8 @@ mod tests {
         }
         let names: Vec<_> = Profiles::shipped().iter().map(|profile| profile.name.clone()).collect();
         assert_eq!(names, ["claude", "codex", "gemini", "goose", "opencode"]);
+        // A list of processes shows no prompt, and no limit of one argument (128 KiB on Linux) cuts it.
+        assert!(Profiles::shipped().iter().all(|profile| profile.prompt == Prompt::Stdin));
     }
 
     #[test]
@@ -215,9 +221,10 @@ mod tests {
         assert_eq!(codex.arguments(&turn, &["-s".into()]), ["exec", "--json", "-s", "resume", "s-1", "-"]);
         let gemini = profiles.get("gemini").expect("it is shipped");
         let turn = Turn { prompt: "--do {session}", model: Some("m"), session: None, is_resumed: false };
-        assert_eq!(
-            gemini.arguments(&turn, &[]),
-            ["--output-format", "json", "--model", "m", "--prompt=--do {session}"]
-        );
+        assert_eq!(gemini.arguments(&turn, &[]), ["--output-format", "stream-json", "--model", "m"]);
+        let own = r#"{"program":"mine","start":["--prompt={prompt}",["--in","{session}"]],"resume":[],"prompt":"argument","output":"exit"}"#;
+        let own = Profile::of("mine", &Value::parse(own).expect("JSON")).expect("it is well formed");
+        assert_eq!(own.arguments(&turn, &[]), ["--prompt=--do {session}"]);
+        assert_eq!(own.tried, None);
     }
 }

@@ -20,7 +20,7 @@ pub enum Output {
     CodexJson,
     /// OpenCode's `run --format json`: an event a line; each `step_finish` tells what it cost.
     OpencodeJson,
-    /// Gemini CLI's `--output-format json` and `stream-json`: one document at the end, or an event a line and `result` last.
+    /// Gemini CLI's `--output-format stream-json` and `json`: an event a line and `result` last, or one document at the end.
     GeminiJson,
 }
 
@@ -92,8 +92,11 @@ impl Reading {
         }
         let has_failed = event.get("is_error").and_then(Value::as_bool) != Some(false);
         self.is_well = Some(word(event, "subtype") == Some("success") && !has_failed);
-        // The whole run's, however many results there are.
-        self.told.costs = number(event.get("total_cost_usd")).into_iter().collect();
+        match used(event) {
+            // The total counts the turns before this run too, where a session was resumed. It is what an older version tells.
+            None => self.told.costs = number(event.get("total_cost_usd")).into_iter().collect(),
+            Some(costs) => self.told.costs.extend(costs),
+        }
         let denials = event.get("permission_denials").and_then(Value::as_array);
         self.told.denials = denials.into_iter().flatten().take(MAX_DENIALS).cloned().collect();
     }
@@ -172,6 +175,15 @@ impl Reading {
     }
 }
 
+/// What Claude Code has used since its last result in this run, a cost for each model; none where it does not tell all of them.
+fn used(result: &Object) -> Option<Vec<Number>> {
+    let models = result.get("model_usage_since_last_result")?.as_object()?;
+    let costs: Vec<_> =
+        models.iter().map(|(_, model)| number(model.get("costUSD"))).collect::<Option<_>>()?;
+    // Nobody was asked, and nothing was used.
+    Some(if costs.is_empty() { Number::parse("0").into_iter().collect() } else { costs })
+}
+
 fn object(text: &[u8]) -> Option<Object> {
     let text = std::str::from_utf8(text).ok()?.trim();
     if !text.starts_with('{') {
@@ -193,6 +205,7 @@ fn number(value: Option<&Value>) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Profiles;
     use super::*;
 
     fn read(output: Output, text: &str) -> (Told, bool) {
@@ -203,6 +216,47 @@ mod tests {
 
     fn costs(told: &Told) -> Vec<String> {
         told.costs.iter().map(|cost| Value::Number(cost.clone()).to_json()).collect()
+    }
+
+    /// What the harnesses themselves have said, in the versions of `profiles.json` and against a fake provider: the sessions have
+    /// one name, members that no form reads are left out, and long texts cut.
+    macro_rules! recorded {
+        ($harness:literal, $run:literal) => {
+            ($harness, include_str!(concat!("recorded/", $harness, ".", $run, ".jsonl")))
+        };
+    }
+
+    #[test]
+    fn ex_loc_20_what_the_harnesses_themselves_have_said_is_understood() {
+        let rows = [
+            (recorded!("claude", "succeeds"), "well, cost 0.00044, denials 0"),
+            (recorded!("claude", "denied"), "well, cost 0.00044, denials 1"),
+            (recorded!("claude", "fails"), "not well, cost 0.00022, denials 0"),
+            // The session's total is 0.00088 by then, with the turn before.
+            (recorded!("claude", "resumed"), "well, cost 0.00044, denials 0"),
+            (recorded!("claude", "cancelled"), "not well, cost , denials 0"),
+            (recorded!("codex", "succeeds"), "well, cost , denials 0"),
+            (recorded!("codex", "denied"), "well, cost , denials 0"),
+            (recorded!("codex", "fails"), "not well, cost , denials 0"),
+            (recorded!("codex", "cancelled"), "not well, cost , denials 0"),
+            (recorded!("gemini", "succeeds"), "well, cost , denials 0"),
+            (recorded!("gemini", "denied"), "well, cost , denials 0"),
+            (recorded!("gemini", "fails"), "not well, cost , denials 0"),
+            (recorded!("gemini", "cancelled"), "not well, cost , denials 0"),
+            (recorded!("opencode", "succeeds"), "well, cost 0.02+0.02, denials 0"),
+            // The turn ended there: its last step called a tool, and nothing was answered.
+            (recorded!("opencode", "denied"), "not well, cost 0.02, denials 0"),
+            (recorded!("opencode", "fails"), "not well, cost 0.02, denials 0"),
+            (recorded!("opencode", "cancelled"), "not well, cost , denials 0"),
+        ];
+        let profiles = Profiles::shipped();
+        for ((harness, text), expected) in rows {
+            let (told, is_well) = read(profiles.get(harness).expect("it is shipped").output, text);
+            assert_eq!(told.session_id, Some(Value::from("the-session")), "{text}");
+            let well = if is_well { "well" } else { "not well" };
+            let said = format!("{well}, cost {}, denials {}", costs(&told).join("+"), told.denials.len());
+            assert_eq!(said, expected, "{text}");
+        }
     }
 
     #[test]
@@ -216,6 +270,18 @@ mod tests {
         assert_eq!(costs(&told), ["0.0123"]);
         assert_eq!(told.session_id, Some(Value::from("s-1")));
         assert_eq!(told.denials.len(), 1);
+        let result = text.lines().last().expect("a line");
+        let used = |models: &str| {
+            format!("{},\"model_usage_since_last_result\":{models}}}", &result[..result.len() - 1])
+        };
+        let two = format!(
+            "{}\n{}",
+            used(r#"{"a":{"costUSD":0.1},"b":{"costUSD":0.2}}"#),
+            used(r#"{"a":{"costUSD":0.3}}"#)
+        );
+        assert_eq!(costs(&read(Output::ClaudeStreamJson, &two).0), ["0.1", "0.2", "0.3"]);
+        assert_eq!(costs(&read(Output::ClaudeStreamJson, &used("{}")).0), ["0"]);
+        assert_eq!(costs(&read(Output::ClaudeStreamJson, &used(r#"{"a":{}}"#)).0), ["0.0123"]);
         let torn = &text[..text.len() - 4];
         assert!(!read(Output::ClaudeStreamJson, torn).1, "without its last event nothing is well");
         let failed = text.replace("\"success\"", "\"error_max_turns\"");
