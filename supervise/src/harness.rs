@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::io;
 
+use crate::identity::Machine;
 use crate::plan::Plan;
 use crate::system::{self, Descriptor};
 
@@ -45,7 +46,8 @@ impl Harness {
         let failed = |stage: &'static str| move |error: io::Error| (stage, error);
         let machine = Machine::read().map_err(failed("identity"))?;
         let (gate_out, gate_in) = system::pipe().map_err(failed("pipe"))?;
-        let input = system::standard_input(plan.input.as_deref()).map_err(failed("input"))?;
+        let input =
+            system::standard_input(&plan.directory, plan.input.as_deref()).map_err(failed("input"))?;
         // The child inherits it. Where it is, a relative path of the program is looked for.
         system::change_directory(&plan.working_directory).map_err(failed("cwd"))?;
         system::can_execute(&plan.program).map_err(failed("program"))?;
@@ -112,34 +114,4 @@ fn environment(plan: &Plan, machine: &Machine) -> Vec<CString> {
     let mark = mark.and_then(|identity| CString::new(format!("{prefix}{own}@{identity}")).ok());
     environment.extend(mark);
     environment
-}
-
-/// What the identities of all processes here have in common.
-struct Machine {
-    boot: String,
-    namespace: String,
-}
-
-impl Machine {
-    fn read() -> io::Result<Self> {
-        let boot = system::read_text(c"/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-        let namespace = system::read_link(c"/proc/self/ns/pid")?;
-        let namespace: String = namespace.chars().filter(char::is_ascii_digit).collect();
-        let is_known = !boot.is_empty() && !namespace.is_empty();
-        is_known
-            .then_some(Machine { boot, namespace })
-            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-    }
-
-    /// `linux:<boot id>:<inode of the pid namespace>:<start ticks>`.
-    fn identity(&self, pid: i32) -> io::Result<String> {
-        let path = CString::new(format!("/proc/{pid}/stat"))?;
-        let stat = system::read_text(&path)?;
-        // The command name may hold anything, so the fields are counted from its last closing parenthesis: the start is field 22.
-        let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
-        let start = start.and_then(|start| start.parse::<u64>().ok());
-        let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-        let Machine { boot, namespace } = self;
-        Ok(format!("linux:{boot}:{namespace}:{start}"))
-    }
 }

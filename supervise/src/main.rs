@@ -10,6 +10,9 @@
 //!    record names exactly this harness. Otherwise the harness is never started;
 //! 4. waits, writes `exit.json` durably when the harness has ended, and again when the last process below it has, and ends.
 //!
+//! macOS has no reaper but the first process. There the harness is reaped, and this program ends, once nobody is left in its
+//! group and session; that nobody is left anywhere is then not known, and not written.
+//!
 //! It never signals anybody. Its arguments are for people who look at a process list; it reads none of them.
 
 // Without the preparations of the standard library's own beginning, which a start would pay for: it reads the map of this
@@ -17,6 +20,7 @@
 #![no_main]
 
 mod harness;
+mod identity;
 mod plan;
 mod record;
 mod system;
@@ -81,10 +85,13 @@ fn watch(record: &RunRecord, harness: &Harness, was_started: bool, lease: Option
             ending = Some(end);
             // The session goes with its harness, whatever that has left running.
             lease = None;
+            if !system::KEEPS_ORPHANS {
+                system::wait_for_company(ended.pid);
+            }
         }
         system::reap(ended.pid);
     }
-    if let Some(mut end) = ending {
+    if let Some(mut end) = ending.filter(|_| system::KEEPS_ORPHANS) {
         end.tree_ended_at = Some(system::wall_ms());
         record.keep(harness.identities(), &end);
     }

@@ -25,6 +25,12 @@ impl Drop for Descriptor {
 
 impl Descriptor {
     pub(crate) fn sync(&self) -> io::Result<()> {
+        // By fsync(2) of macOS its `fsync` leaves what is written in the drive. A file system that knows no more has that alone.
+        #[cfg(target_os = "macos")]
+        // SAFETY: numbers only.
+        if unsafe { libc::fcntl(self.0, libc::F_FULLFSYNC) } == 0 {
+            return Ok(());
+        }
         // SAFETY: a descriptor is a number to the kernel.
         check(unsafe { libc::fsync(self.0) }).map(drop)
     }
@@ -91,6 +97,9 @@ impl Control {
         }
     }
 }
+
+/// Whether this process takes in whoever loses a parent below it.
+pub(crate) const KEEPS_ORPHANS: bool = cfg!(target_os = "linux");
 
 /// A process that has ended and is not reaped yet.
 pub(crate) struct Ended {
@@ -203,21 +212,99 @@ pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CStr
 /// The reading and the writing end.
 pub(crate) fn pipe() -> io::Result<(Descriptor, Descriptor)> {
     let mut ends = [0; 2];
+    #[cfg(target_os = "linux")]
     // SAFETY: room for two.
     check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    #[cfg(not(target_os = "linux"))]
+    {
+        // SAFETY: room for two.
+        check(unsafe { libc::pipe(ends.as_mut_ptr()) })?;
+        for end in ends {
+            // SAFETY: numbers only. No other thread executes a program in between.
+            check(unsafe { libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+        }
+    }
     Ok((Descriptor(ends[0]), Descriptor(ends[1])))
 }
 
-/// These bytes in memory, or nothing at all, to be read from the beginning.
-pub(crate) fn standard_input(bytes: Option<&[u8]>) -> io::Result<Descriptor> {
+/// These bytes without a name, or nothing at all, to be read from the beginning.
+pub(crate) fn standard_input(directory: &CStr, bytes: Option<&[u8]>) -> io::Result<Descriptor> {
     let Some(bytes) = bytes else { return open(c"/dev/null", libc::O_RDONLY) };
-    // SAFETY: the name is terminated.
-    let file = check(unsafe { libc::memfd_create(c"input".as_ptr(), libc::MFD_CLOEXEC) })?;
-    let file = Descriptor(file);
+    let file = nameless(directory)?;
     write_all(&file, bytes)?;
     // SAFETY: numbers only.
     check(unsafe { libc::lseek(file.0, 0, libc::SEEK_SET) }.try_into().unwrap_or(0))?;
     Ok(file)
+}
+
+/// A file in memory.
+#[cfg(target_os = "linux")]
+fn nameless(_directory: &CStr) -> io::Result<Descriptor> {
+    // SAFETY: the name is terminated.
+    check(unsafe { libc::memfd_create(c"input".as_ptr(), libc::MFD_CLOEXEC) }).map(Descriptor)
+}
+
+/// A file of this directory whose name is taken from it at once. One that a killed predecessor has left is replaced.
+#[cfg(not(target_os = "linux"))]
+fn nameless(directory: &CStr) -> io::Result<Descriptor> {
+    const NAME: &CStr = c".input.tmp";
+    let directory = open_directory(directory)?;
+    // SAFETY: the name is terminated, here and below.
+    let remove = || unsafe { libc::unlinkat(directory.0, NAME.as_ptr(), 0) };
+    remove();
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: as above.
+    let file = check(unsafe { libc::openat(directory.0, NAME.as_ptr(), flags, 0o600) })?;
+    check(remove())?;
+    Ok(Descriptor(file))
+}
+
+/// When a process was forked: seconds and microseconds since 1970.
+#[cfg(target_os = "macos")]
+pub(crate) fn start(pid: c_int) -> io::Result<(u64, u64)> {
+    // SAFETY: a structure of numbers, for which zeroes are values.
+    let mut info: libc::proc_bsdinfo = unsafe { std::mem::zeroed() };
+    let size = c_int::try_from(size_of_val(&info)).unwrap_or(c_int::MAX);
+    // SAFETY: there is room for as many bytes as are said.
+    let written = unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, (&raw mut info).cast(), size) };
+    if written != size {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((info.pbi_start_tvsec, info.pbi_start_tvusec))
+}
+
+/// Nobody needs to be waited for who stands below this process.
+#[cfg(target_os = "linux")]
+pub(crate) fn wait_for_company(_leader: c_int) {}
+
+/// Waits until no process but the leader, which has ended and is not reaped, is in its group or session: for so long the number
+/// of the group names nobody else, and who is in it is known to be of the run.
+#[cfg(target_os = "macos")]
+pub(crate) fn wait_for_company(leader: c_int) {
+    const LONGEST_PAUSE_MS: u64 = 1_000;
+    let mut pause = 1;
+    while has_company(leader) {
+        sleep_ms(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE_MS);
+    }
+}
+
+/// Where the list of processes cannot be had, only those of the group are known: those whom a signal would reach.
+#[cfg(target_os = "macos")]
+fn has_company(leader: c_int) -> bool {
+    let mut pids = vec![0 as c_int; 65_536];
+    let size = c_int::try_from(size_of_val(&pids[..])).unwrap_or(c_int::MAX);
+    // SAFETY: there is room for as many bytes as are said.
+    let count = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast(), size) };
+    if count <= 0 {
+        // SAFETY: numbers only; a signal of number 0 is none.
+        return unsafe { libc::kill(-leader, 0) } == 0
+            || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH);
+    }
+    pids.truncate(usize::try_from(count).unwrap_or(0));
+    // SAFETY: numbers only. Neither is told of a process that has ended.
+    let belongs = |pid: c_int| unsafe { libc::getsid(pid) == leader || libc::getpgid(pid) == leader };
+    pids.into_iter().any(|pid| pid > 1 && pid != leader && belongs(pid))
 }
 
 pub(crate) fn open_directory(path: &CStr) -> io::Result<Descriptor> {
@@ -236,11 +323,13 @@ pub(crate) fn read_file(directory: &Descriptor, name: &CStr) -> io::Result<Vec<u
     read_all(&Descriptor(file))
 }
 
+#[cfg(target_os = "linux")]
 pub(crate) fn read_text(path: &CStr) -> io::Result<String> {
     let bytes = read_all(&open(path, libc::O_RDONLY)?)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+#[cfg(target_os = "linux")]
 pub(crate) fn read_link(path: &CStr) -> io::Result<String> {
     let mut bytes = [0_u8; 256];
     // SAFETY: the path is terminated, and there is room for the length that is said.

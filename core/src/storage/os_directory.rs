@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+#[cfg(target_os = "linux")]
+use rustix::fs::RenameFlags;
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_file::{DataAccess, DataFile, OsDataFile};
@@ -302,7 +304,7 @@ impl Directory for OsDirectory {
     }
 
     fn sync(&self) -> io::Result<()> {
-        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+        sync_whole(&self.fd)
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -407,7 +409,7 @@ impl NewFile for OsNewFile {
 
     #[cfg(not(target_os = "linux"))]
     fn sync(&mut self) -> io::Result<()> {
-        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+        sync_whole(&self.fd)
     }
 
     fn into_open(self: Box<Self>) -> io::Result<OpenFile> {
@@ -495,6 +497,16 @@ fn file_type_of(told: fs::FileType) -> FileType {
         fs::FileType::Symlink => FileType::Link,
         _ => FileType::Other,
     }
+}
+
+/// Makes a file or directory durable. By fsync(2) of macOS its `fsync` leaves what is written in the drive; what is asked there
+/// instead, a file system may not know.
+pub(super) fn sync_whole(fd: &OwnedFd) -> io::Result<()> {
+    #[cfg(target_os = "macos")]
+    if fs::fcntl_fullfsync(fd).is_ok() {
+        return Ok(());
+    }
+    Ok(retry_on_intr(|| fs::fsync(fd))?)
 }
 
 #[allow(clippy::unnecessary_cast, reason = "how wide a count of links is depends on the platform")]
