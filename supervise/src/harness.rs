@@ -1,8 +1,11 @@
 //! The harness: forked, made the leader of a session of its own, and held behind a gate until it may start.
 
-use std::ffi::CString;
-use std::io;
+use alloc::ffi::CString;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
+use crate::error::Error;
 use crate::identity::Machine;
 use crate::plan::Plan;
 use crate::system::{self, Descriptor};
@@ -42,8 +45,8 @@ impl Harness {
     ///
     /// # Errors
     /// The stage that failed, and why. No child is left then.
-    pub(crate) fn fork(plan: &Plan) -> Result<Self, (&'static str, io::Error)> {
-        let failed = |stage: &'static str| move |error: io::Error| (stage, error);
+    pub(crate) fn fork(plan: &Plan) -> core::result::Result<Self, (&'static str, Error)> {
+        let failed = |stage: &'static str| move |error: Error| (stage, error);
         let machine = Machine::read().map_err(failed("identity"))?;
         let (gate_out, gate_in) = system::pipe().map_err(failed("pipe"))?;
         let input =
@@ -88,13 +91,14 @@ impl Harness {
 
 /// What the child does. It ends here, or becomes the harness.
 fn run(plan: &Plan, machine: &Machine, input: &Descriptor, gate: &Descriptor) -> ! {
+    // Everything that can be done before the gate opens is done before.
     let is_ready = system::lead_session().and_then(|()| input.become_standard_input()).is_ok();
+    system::default_signals();
     let environment = environment(plan, machine);
     let mut go = [0; 1];
     if !is_ready || system::read_exact(gate, &mut go).is_err() {
         system::end(NOT_STARTED);
     }
-    system::default_signals();
     let error = system::execute(&plan.program, &plan.arguments, &environment);
     let program = String::from_utf8_lossy(plan.program.as_bytes()).into_owned();
     let message =

@@ -201,6 +201,8 @@ fn prove_file_system(path: &Path, host: &Host) -> Result<()> {
     }
     #[cfg(target_os = "linux")]
     prove_locks(path, above, host)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = (above, host);
     Ok(())
 }
 
