@@ -5,6 +5,7 @@
 
 use alloc::ffi::CString;
 use alloc::format;
+#[cfg(target_os = "linux")]
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -241,11 +242,12 @@ pub(crate) fn standard_input(directory: &CStr, bytes: Option<&[u8]>) -> Result<D
     Ok(file)
 }
 
-/// A file in memory.
+/// A file in memory. By its number: the C library has it since 2.27 only.
 #[cfg(target_os = "linux")]
 fn nameless(_directory: &CStr) -> Result<Descriptor> {
     // SAFETY: the name is terminated.
-    check(unsafe { libc::memfd_create(c"input".as_ptr(), libc::MFD_CLOEXEC) }).map(Descriptor)
+    let file = unsafe { libc::syscall(libc::SYS_memfd_create, c"input".as_ptr(), libc::MFD_CLOEXEC) };
+    check(c_int::try_from(file).unwrap_or(-1)).map(Descriptor)
 }
 
 /// A file of this directory whose name is taken from it at once. One that a killed predecessor has left is replaced.

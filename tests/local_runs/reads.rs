@@ -146,8 +146,8 @@ fn a_pass_over_a_hundred_live_runs_reads_only_what_has_changed() {
     // What they have said at their beginning is taken in.
     eventually("a pass that takes nothing in", || {
         fleet.pass();
-        let taken = |ground: &Ground| ground.runs().lines("run-1", None, 10).expect("lines").rows.len();
-        fleet.grounds.iter().all(|ground| taken(ground) >= 1)
+        let taken = |runs: &LocalRuns| runs.lines("run-1", None, 10).expect("lines").rows.len();
+        fleet.runs.iter().all(|runs| taken(runs) >= 1)
     });
     fleet.pass();
     fleet.made();

@@ -289,7 +289,7 @@ impl Directory for OsDirectory {
             .gains_by_exchange
             .get_or_init(|| fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC));
         #[cfg(not(target_os = "linux"))]
-        return false;
+        return *self.gains_by_exchange.get_or_init(|| false);
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
