@@ -95,8 +95,14 @@ fn ex_loc_03_a_launcher_that_dies_with_the_record_written_and_the_gate_shut_has_
     let launcher = Launcher::stands_at(&ground, SCRIPT, "local.spawned");
     assert!(!ground.has_mark("pid"), "the gate is shut");
     let said = supervised(&ground);
+    let table = gallivant_core::process::SystemProcessTable;
+    let above = gallivant_core::process::ProcessTable::lineage(&table, said.0).expect("it waits").parent;
+    let above = gallivant_core::process::RecordedProcess::of(above, &table).expect("it waits too");
     ground.edit_job(1, |job| {
-        job["process"] = json!({"pid": said.0, "identity": said.1, "group": said.0, "startedAt": 1});
+        job["process"] = json!({
+            "pid": said.0, "identity": said.1, "group": said.0, "startedAt": 1,
+            "supervisor": {"pid": above.pid, "identity": above.identity}
+        });
     });
     launcher.killed();
     assert_eq!(ground.marked_pid("pid"), said.0);
