@@ -18,7 +18,9 @@ export RUST_BACKTRACE := 0
 CARGO := cargo
 RELEASE := $(CARGO) build --locked --release
 # Linked with the C library in it: a hook is a process for each event, and half of its start would be the loader's.
-CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant -- -C target-feature=+crt-static
+STATIC := $(if $(filter Linux,$(shell uname -s)),-- -C target-feature=+crt-static)
+CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant $(STATIC)
+SUPERVISE := $(CARGO) rustc --locked --profile supervise -p gallivant-supervise $(STATIC)
 
 .PHONY: help build demo test check check-all browser packages site bench soak fuzz e2e install clean \
 	test-rust test-c test-python test-node test-interop test-examples test-docs
@@ -41,7 +43,7 @@ help:
 build:
 	$(RELEASE) -p libgallivant -p gallivant-python -p gallivant-node -p gallivant-tests
 	$(CLI)
-	$(CARGO) build --locked --profile supervise -p gallivant-supervise
+	$(SUPERVISE)
 	for place in $(BUILT) bindings-python/python/gallivant bindings-node; do \
 		install -m 755 $(TARGET)/supervise/gallivant-supervise $$place/gallivant-supervise; done
 	install -m 755 $(BUILT)/libgallivant_native.so bindings-python/python/gallivant/_native.abi3.so

@@ -37,6 +37,8 @@ done
 # Every operation and every fault point of every call of the execution layer and of publication, and every pair of crashes of an
 # application.
 GALLIVANT_EVERY=1 "${tests[@]}" --test crash -- execution artifacts publication --nocapture
+# One line of 300 MB, and a gigabyte.
+"${tests[@]}" --test local-runs -- --ignored --nocapture --test-threads 1 leaves_memory_flat
 # EX-JRN-79 at its full size.
 cargo test --locked --release -q -p gallivant-core --lib -- --ignored --nocapture ten_million_keys
 # The page with ten runs at a thousand lines a second, where there is a browser.

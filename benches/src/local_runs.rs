@@ -1,5 +1,5 @@
-//! Local runs beside their floors: a start through the supervisor beside a bare fork and exec with the same redirections, and one
-//! look at a tree of 200 processes.
+//! Local runs beside their floors: a start through the supervisor beside a bare fork and exec with the same redirections, how much
+//! the supervisor weighs while it waits, and one look at a tree of 200 processes.
 //!
 //! `local-runs [--rounds N] [SUPERVISOR]`
 
@@ -20,6 +20,8 @@ use gallivant_core::process::Signal;
 const START_BAR: Duration = Duration::from_millis(3);
 const LOOK_BAR: Duration = Duration::from_millis(5);
 const TREE: usize = 200;
+/// What the supervisor may have, in bytes: its file, and what of its memory is its own.
+const WEIGHT_BAR: u64 = 1_000_000;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -37,6 +39,7 @@ fn main() {
     let bench = Bench { host: Host::system(), processes: ProcessHost::of(&options).expect("options") };
     let root = tempfile::tempdir().expect("a directory");
     bench.starts(root.path(), rounds);
+    bench.weighs(root.path(), &found);
     bench.looks(root.path(), rounds);
 }
 
@@ -85,6 +88,32 @@ impl Bench {
             median(&floors),
             median(&rows)
         );
+    }
+
+    /// The program's file, and a supervisor's memory while its harness runs.
+    fn weighs(&self, root: &Path, program: &Path) {
+        let directory = root.join("weight");
+        std::fs::create_dir(&directory).expect("a directory");
+        let spawned = self.spawn(&directory, "exec sleep 0.3");
+        let supervisor =
+            spawned.reply.get("supervisor").and_then(|process| process.get("pid")?.as_number()?.as_u64());
+        let process = Value::Object(spawned.reply);
+        spawned.gate.open().expect("it is there");
+        std::thread::sleep(Duration::from_millis(100));
+        let status = std::fs::read_to_string(format!("/proc/{}/status", supervisor.expect("a pid")));
+        let status = status.expect("it waits");
+        let kib = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+            line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number")
+        };
+        let (own, all) = (kib("RssAnon:") * 1024, kib("VmRSS:") * 1024);
+        let file = std::fs::metadata(program).expect("it is there").len();
+        for (what, bytes) in [("the supervisor's file", file), ("its own memory", own)] {
+            let word = if bytes <= WEIGHT_BAR { "meets" } else { "misses" };
+            println!("{what}: {bytes} bytes, bar {WEIGHT_BAR}: {word}");
+        }
+        println!("  {all} bytes with what it shares with others");
+        self.goes(&directory, &process);
     }
 
     fn looks(&self, root: &Path, rounds: usize) {

@@ -40,6 +40,19 @@ pub struct ClockReading {
     pub awake: Duration,
 }
 
+/// The clock that counts the machine's sleep, and the one that does not. By clock_gettime(3) of macOS its `CLOCK_MONOTONIC` goes on
+/// in sleep; the two that are taken there are the raw ones, which differ by the sleep alone.
+#[cfg(target_os = "linux")]
+const BOOT: libc::clockid_t = libc::CLOCK_BOOTTIME;
+#[cfg(target_os = "macos")]
+const BOOT: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+const BOOT: libc::clockid_t = libc::CLOCK_MONOTONIC;
+#[cfg(not(target_os = "macos"))]
+const AWAKE: libc::clockid_t = libc::CLOCK_MONOTONIC;
+#[cfg(target_os = "macos")]
+const AWAKE: libc::clockid_t = libc::CLOCK_UPTIME_RAW;
+
 /// The machine's clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
@@ -50,15 +63,11 @@ impl Clock for SystemClock {
     }
 
     fn boot(&self) -> Duration {
-        #[cfg(target_os = "linux")]
-        let id = libc::CLOCK_BOOTTIME;
-        #[cfg(not(target_os = "linux"))]
-        let id = libc::CLOCK_MONOTONIC;
-        read(id)
+        read(BOOT)
     }
 
     fn awake(&self) -> Duration {
-        read(libc::CLOCK_MONOTONIC)
+        read(AWAKE)
     }
 
     fn now(&self) -> ClockReading {

@@ -30,6 +30,7 @@ impl Random for SystemRandom {
 
 /// Bytes in one call. It exists since Linux 3.17 and cannot fail for so few once it exists; where a sandbox forbids it, a
 /// mixture with the clock keeps names distinct.
+#[cfg(target_os = "linux")]
 fn from_system<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
@@ -38,6 +39,25 @@ fn from_system<const N: usize>() -> Option<[u8; N]> {
             Ok(count) => filled += count,
             Err(rustix::io::Errno::INTR) => {}
             Err(_) => return None,
+        }
+    }
+    Some(bytes)
+}
+
+/// Bytes of the device that every other system has.
+#[cfg(not(target_os = "linux"))]
+fn from_system<const N: usize>() -> Option<[u8; N]> {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::io::retry_on_intr;
+
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let device = retry_on_intr(|| rustix::fs::open("/dev/urandom", flags, Mode::empty())).ok()?;
+    let mut bytes = [0; N];
+    let mut filled = 0;
+    while filled < N {
+        match retry_on_intr(|| rustix::io::read(&device, &mut bytes[filled..])) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => filled += count,
         }
     }
     Some(bytes)

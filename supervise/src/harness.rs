@@ -1,8 +1,12 @@
 //! The harness: forked, made the leader of a session of its own, and held behind a gate until it may start.
 
-use std::ffi::CString;
-use std::io;
+use alloc::ffi::CString;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
+use crate::error::Error;
+use crate::identity::Machine;
 use crate::plan::Plan;
 use crate::system::{self, Descriptor};
 
@@ -41,11 +45,12 @@ impl Harness {
     ///
     /// # Errors
     /// The stage that failed, and why. No child is left then.
-    pub(crate) fn fork(plan: &Plan) -> Result<Self, (&'static str, io::Error)> {
-        let failed = |stage: &'static str| move |error: io::Error| (stage, error);
+    pub(crate) fn fork(plan: &Plan) -> core::result::Result<Self, (&'static str, Error)> {
+        let failed = |stage: &'static str| move |error: Error| (stage, error);
         let machine = Machine::read().map_err(failed("identity"))?;
         let (gate_out, gate_in) = system::pipe().map_err(failed("pipe"))?;
-        let input = system::standard_input(plan.input.as_deref()).map_err(failed("input"))?;
+        let input =
+            system::standard_input(&plan.directory, plan.input.as_deref()).map_err(failed("input"))?;
         // The child inherits it. Where it is, a relative path of the program is looked for.
         system::change_directory(&plan.working_directory).map_err(failed("cwd"))?;
         system::can_execute(&plan.program).map_err(failed("program"))?;
@@ -86,13 +91,14 @@ impl Harness {
 
 /// What the child does. It ends here, or becomes the harness.
 fn run(plan: &Plan, machine: &Machine, input: &Descriptor, gate: &Descriptor) -> ! {
+    // Everything that can be done before the gate opens is done before.
     let is_ready = system::lead_session().and_then(|()| input.become_standard_input()).is_ok();
+    system::default_signals();
     let environment = environment(plan, machine);
     let mut go = [0; 1];
     if !is_ready || system::read_exact(gate, &mut go).is_err() {
         system::end(NOT_STARTED);
     }
-    system::default_signals();
     let error = system::execute(&plan.program, &plan.arguments, &environment);
     let program = String::from_utf8_lossy(plan.program.as_bytes()).into_owned();
     let message =
@@ -112,34 +118,4 @@ fn environment(plan: &Plan, machine: &Machine) -> Vec<CString> {
     let mark = mark.and_then(|identity| CString::new(format!("{prefix}{own}@{identity}")).ok());
     environment.extend(mark);
     environment
-}
-
-/// What the identities of all processes here have in common.
-struct Machine {
-    boot: String,
-    namespace: String,
-}
-
-impl Machine {
-    fn read() -> io::Result<Self> {
-        let boot = system::read_text(c"/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-        let namespace = system::read_link(c"/proc/self/ns/pid")?;
-        let namespace: String = namespace.chars().filter(char::is_ascii_digit).collect();
-        let is_known = !boot.is_empty() && !namespace.is_empty();
-        is_known
-            .then_some(Machine { boot, namespace })
-            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-    }
-
-    /// `linux:<boot id>:<inode of the pid namespace>:<start ticks>`.
-    fn identity(&self, pid: i32) -> io::Result<String> {
-        let path = CString::new(format!("/proc/{pid}/stat"))?;
-        let stat = system::read_text(&path)?;
-        // The command name may hold anything, so the fields are counted from its last closing parenthesis: the start is field 22.
-        let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
-        let start = start.and_then(|start| start.parse::<u64>().ok());
-        let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-        let Machine { boot, namespace } = self;
-        Ok(format!("linux:{boot}:{namespace}:{start}"))
-    }
 }

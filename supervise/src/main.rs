@@ -10,18 +10,30 @@
 //!    record names exactly this harness. Otherwise the harness is never started;
 //! 4. waits, writes `exit.json` durably when the harness has ended, and again when the last process below it has, and ends.
 //!
+//! macOS has no reaper but the first process. There the harness is reaped, and this program ends, once nobody is left in its
+//! group and session; that nobody is left anywhere is then not known, and not written.
+//!
 //! It never signals anybody. Its arguments are for people who look at a process list; it reads none of them.
 
 // Without the preparations of the standard library's own beginning, which a start would pay for: it reads the map of this
 // process's memory and sets a stack for signals up.
 #![no_main]
+// Without the rest of the standard library too, where a panic ends the program. Where one unwinds, as in the build of the tests,
+// nothing but the standard library can carry it.
+#![cfg_attr(panic = "abort", no_std)]
 
+extern crate alloc;
+
+#[cfg(panic = "abort")]
+mod alone;
+mod error;
 mod harness;
+mod identity;
 mod plan;
 mod record;
 mod system;
 
-use std::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int};
 
 use harness::Harness;
 use plan::Plan;
@@ -40,7 +52,7 @@ pub extern "C" fn main(_: c_int, _: *const *const c_char) -> c_int {
 
 /// # Errors
 /// Where nothing was started. The launcher knows it from what was said on the socket, or from its end.
-fn supervise() -> std::io::Result<()> {
+fn supervise() -> error::Result<()> {
     let control = Control::take()?;
     // The launcher waits for the process that it has started, which is over at once: it leaves nothing to be reaped behind.
     if system::fork()? != 0 {
@@ -81,10 +93,13 @@ fn watch(record: &RunRecord, harness: &Harness, was_started: bool, lease: Option
             ending = Some(end);
             // The session goes with its harness, whatever that has left running.
             lease = None;
+            if !system::KEEPS_ORPHANS {
+                system::wait_for_company(ended.pid);
+            }
         }
         system::reap(ended.pid);
     }
-    if let Some(mut end) = ending {
+    if let Some(mut end) = ending.filter(|_| system::KEEPS_ORPHANS) {
         end.tree_ended_at = Some(system::wall_ms());
         record.keep(harness.identities(), &end);
     }

@@ -3,9 +3,13 @@
 //!
 //! Nothing of it is in the arguments or in the environment of this process, where others could read it.
 
-use std::ffi::CString;
-use std::io;
+use alloc::borrow::ToOwned;
+use alloc::ffi::CString;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
+use crate::error::{Error, Result};
 use crate::system::Control;
 
 /// The first field: which form the rest has.
@@ -37,21 +41,21 @@ pub(crate) struct Plan {
 impl Plan {
     /// # Errors
     /// Where the launcher ended before it had said everything, or said something else.
-    pub(crate) fn read(control: &Control) -> io::Result<Self> {
+    pub(crate) fn read(control: &Control) -> Result<Self> {
         let mut length = [0; 4];
         control.read_exact(&mut length)?;
         let length = u32::from_le_bytes(length) as usize;
         if length > MAX_PLAN {
-            return Err(invalid());
+            return Err(Error::INVALID);
         }
         let mut bytes = vec![0; length];
         control.read_exact(&mut bytes)?;
         Plan::parse(&mut &bytes[..])
     }
 
-    fn parse(rest: &mut &[u8]) -> io::Result<Self> {
+    fn parse(rest: &mut &[u8]) -> Result<Self> {
         if field(rest)? != FORM {
-            return Err(invalid());
+            return Err(Error::INVALID);
         }
         let directory = c_string(rest)?;
         let run_id = text(rest)?;
@@ -79,36 +83,32 @@ impl Plan {
     }
 }
 
-fn length(rest: &mut &[u8]) -> io::Result<usize> {
-    let (length, behind) = rest.split_first_chunk::<4>().ok_or_else(invalid)?;
+fn length(rest: &mut &[u8]) -> Result<usize> {
+    let (length, behind) = rest.split_first_chunk::<4>().ok_or(Error::INVALID)?;
     *rest = behind;
     Ok(u32::from_le_bytes(*length) as usize)
 }
 
-fn field<'a>(rest: &mut &'a [u8]) -> io::Result<&'a [u8]> {
+fn field<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     let length = length(rest)?;
-    let (field, behind) = rest.split_at_checked(length).ok_or_else(invalid)?;
+    let (field, behind) = rest.split_at_checked(length).ok_or(Error::INVALID)?;
     *rest = behind;
     Ok(field)
 }
 
-fn c_string(rest: &mut &[u8]) -> io::Result<CString> {
-    CString::new(field(rest)?).map_err(|_| invalid())
+fn c_string(rest: &mut &[u8]) -> Result<CString> {
+    CString::new(field(rest)?).map_err(|_| Error::INVALID)
 }
 
-fn text(rest: &mut &[u8]) -> io::Result<String> {
-    String::from_utf8(field(rest)?.to_owned()).map_err(|_| invalid())
+fn text(rest: &mut &[u8]) -> Result<String> {
+    String::from_utf8(field(rest)?.to_owned()).map_err(|_| Error::INVALID)
 }
 
-fn list(rest: &mut &[u8]) -> io::Result<Vec<CString>> {
+fn list(rest: &mut &[u8]) -> Result<Vec<CString>> {
     // Each takes four bytes at least, so that a count that is none cannot be believed.
     let count = length(rest)?;
     if count > rest.len() / 4 {
-        return Err(invalid());
+        return Err(Error::INVALID);
     }
     (0..count).map(|_| c_string(rest)).collect()
-}
-
-fn invalid() -> io::Error {
-    io::Error::from(io::ErrorKind::InvalidData)
 }

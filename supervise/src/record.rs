@@ -2,9 +2,12 @@
 //!
 //! Written beside its place, synced, renamed, and the directory synced. Nobody else writes this file.
 
-use std::ffi::CStr;
-use std::io;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::ffi::CStr;
 
+use crate::error::{Error, Result};
 use crate::harness::Identities;
 use crate::plan::Plan;
 use crate::system::{self, Descriptor};
@@ -48,13 +51,13 @@ pub(crate) struct RunRecord {
 }
 
 impl RunRecord {
-    pub(crate) fn open(plan: &Plan) -> io::Result<Self> {
+    pub(crate) fn open(plan: &Plan) -> Result<Self> {
         let directory = system::open_directory(&plan.directory)?;
         let (run_id, operation_id) = (plan.run_id.clone(), plan.operation_id.clone());
         // Both stand in the record as they are; the library's ids need no escape.
         let is_plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
         if !is_plain(&run_id) || !is_plain(&operation_id) {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+            return Err(Error::INVALID);
         }
         Ok(RunRecord { directory, run_id, operation_id })
     }
@@ -81,7 +84,7 @@ impl RunRecord {
         }
     }
 
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, bytes: &[u8]) -> Result<()> {
         system::write_file(&self.directory, STAGED, bytes)?;
         system::rename(&self.directory, STAGED, NAME)?;
         self.directory.sync()

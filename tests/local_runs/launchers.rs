@@ -95,8 +95,14 @@ fn ex_loc_03_a_launcher_that_dies_with_the_record_written_and_the_gate_shut_has_
     let launcher = Launcher::stands_at(&ground, SCRIPT, "local.spawned");
     assert!(!ground.has_mark("pid"), "the gate is shut");
     let said = supervised(&ground);
+    let table = gallivant_core::process::SystemProcessTable;
+    let above = gallivant_core::process::ProcessTable::lineage(&table, said.0).expect("it waits").parent;
+    let above = gallivant_core::process::RecordedProcess::of(above, &table).expect("it waits too");
     ground.edit_job(1, |job| {
-        job["process"] = json!({"pid": said.0, "identity": said.1, "group": said.0, "startedAt": 1});
+        job["process"] = json!({
+            "pid": said.0, "identity": said.1, "group": said.0, "startedAt": 1,
+            "supervisor": {"pid": above.pid, "identity": above.identity}
+        });
     });
     launcher.killed();
     assert_eq!(ground.marked_pid("pid"), said.0);
@@ -141,4 +147,84 @@ fn a_launcher_that_is_killed_afterwards_changes_nothing() {
     assert!(crate::ground::is_alive(harness), "it outlives its launcher");
     std::fs::write(ground.place().join("go"), "").expect("written");
     assert_eq!(ground.settled(1)["exit"], 5);
+}
+
+/// Sends SIGKILL to somebody of a start when it comes to a point, once.
+#[derive(Debug)]
+struct KillAt {
+    point: &'static str,
+    whom: Whom,
+    ground: std::path::PathBuf,
+    is_done: std::sync::atomic::AtomicBool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whom {
+    Supervisor,
+    Harness,
+}
+
+impl gallivant_core::execution::Faults for KillAt {
+    fn at(&self, point: &str) -> gallivant_core::execution::FaultAnswer {
+        if point == self.point && !self.is_done.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            let (harness, supervisor) = started_below(&self.ground);
+            crate::ground::sigkill(if self.whom == Whom::Harness { harness } else { supervisor });
+            // The other one has seen it by then, or sees it later: both are right.
+            if self.whom == Whom::Supervisor {
+                eventually("its end", || !crate::ground::is_alive(supervisor));
+            }
+        }
+        gallivant_core::execution::FaultAnswer::Go
+    }
+}
+
+/// The harness of the run in this directory and its supervisor, before or behind the gate.
+fn started_below(task: &std::path::Path) -> (u32, u32) {
+    use gallivant_core::process::{ProcessTable, SystemProcessTable};
+    let directory = task.join("run-1");
+    let table = SystemProcessTable;
+    let mut found = None;
+    eventually("the supervisor", || {
+        let entries = table.entries().expect("the table");
+        let serves = |pid: u32| {
+            let arguments = table.lineage(pid).map(|lineage| lineage.arguments).unwrap_or_default();
+            arguments.get(1).is_some_and(|argument| std::path::Path::new(argument) == directory)
+        };
+        let supervisor = entries.iter().find(|entry| serves(entry.pid) && !serves(entry.parent));
+        let harness = supervisor.and_then(|above| entries.iter().find(|entry| entry.parent == above.pid));
+        found = harness.map(|harness| (harness.pid, harness.parent));
+        found.is_some()
+    });
+    found.expect("it was found")
+}
+
+#[test]
+fn ex_loc_16_a_supervisor_or_a_harness_that_dies_at_a_step_of_a_start_is_no_run_that_is_well() {
+    // Behind the first two the gate is shut, and behind the others it is open.
+    for point in ["dispatch.reply", "local.spawned", "dispatch.accepted", "persist:latest-run"] {
+        for whom in [Whom::Supervisor, Whom::Harness] {
+            let mut ground = Ground::new();
+            let is_done = std::sync::atomic::AtomicBool::new(false);
+            ground.faults = std::sync::Arc::new(KillAt { point, whom, ground: ground.task(), is_done });
+            ground.start(1, SCRIPT);
+            let is_shut = point == "dispatch.reply" || point == "local.spawned";
+            if is_shut {
+                pause(100);
+                assert!(!ground.has_mark("pid"), "{point} {whom:?}: it never starts");
+            } else if whom == Whom::Supervisor {
+                assert!(crate::ground::is_alive(ground.marked_pid("pid")), "{point}: the harness works on");
+                ground.pass();
+                assert_eq!(ground.run(1)["state"], "running", "{point}");
+                std::fs::write(ground.place().join("go"), "").expect("written");
+            }
+            let outcome = ground.settled(1);
+            assert_eq!((&outcome["ok"], &outcome["exit"]), (&json!(false), &json!(null)), "{point} {whom:?}");
+            let is_recorded = ground.task().join("run-1/exit.json").exists();
+            assert_eq!(is_recorded, whom == Whom::Harness, "{point} {whom:?}");
+            assert_eq!(ground.run(1)["completionInferred"], !is_recorded, "{point} {whom:?}");
+            // The task goes on.
+            ground.start(2, "exit 0");
+            assert_eq!(ground.settled(2)["ok"], true, "{point} {whom:?}");
+        }
+    }
 }

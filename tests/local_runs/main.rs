@@ -6,6 +6,8 @@ mod adoption;
 mod ground;
 mod launchers;
 mod output;
+mod reads;
+mod reuse;
 mod sessions;
 mod starting;
 mod stopping;

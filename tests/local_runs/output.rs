@@ -18,6 +18,10 @@ fn lines(ground: &Ground) -> Json {
     for _ in 0..60 {
         assert_eq!(ground.pass()["error"], Json::Null);
     }
+    lines_now(ground)
+}
+
+fn lines_now(ground: &Ground) -> Json {
     serde_json::from_str(&ground.runs().lines("run-1", None, 400).expect("lines").to_json()).expect("JSON")
 }
 
@@ -171,6 +175,112 @@ fn one_line_without_an_end_is_one_gap_and_nothing_of_it_is_shown() {
     assert!(lines["rows"].as_array().expect("rows").iter().any(|row| row["kind"] == "gap"), "{lines}");
 }
 
+/// Runs a test of this file that is left out otherwise, in a process of its own, with so many bytes.
+fn alone(test: &str, bytes: u64) {
+    let own = std::env::current_exe().expect("this program");
+    let done = std::process::Command::new(own)
+        .args(["--exact", &format!("output::{test}"), "--ignored", "--nocapture"])
+        .env("GALLIVANT_OUTPUT_BYTES", bytes.to_string())
+        .output()
+        .expect("it starts");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+}
+
+fn bytes_of_output(usual: u64) -> u64 {
+    std::env::var("GALLIVANT_OUTPUT_BYTES").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(usual)
+}
+
+/// This process's memory, and its highest since the last time.
+fn memory() -> (u64, u64) {
+    let status = std::fs::read_to_string("/proc/self/status").expect("it runs");
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+        line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+    };
+    // By proc(5), this sets the highest back.
+    std::fs::write("/proc/self/clear_refs", "5").expect("set back");
+    (kib("VmRSS:") * 1024, kib("VmHWM:") * 1024)
+}
+
+/// No more than this is kept of what a run says, whatever that is.
+const MOST_KEPT: u64 = 32 * 1024 * 1024;
+
+#[test]
+fn a_line_of_megabytes_is_one_gap_and_leaves_memory_flat() {
+    alone("a_line_of_300_megabytes_is_one_gap_and_leaves_memory_flat", 20_000_000);
+}
+
+#[test]
+#[ignore = "slow; its smaller sibling runs it, and `make soak` at its full size"]
+fn a_line_of_300_megabytes_is_one_gap_and_leaves_memory_flat() {
+    let bytes = bytes_of_output(300_000_000);
+    let ground = Ground::new();
+    ground.start(1, &format!("head -c {bytes} /dev/zero | tr '\\0' x; echo; echo behind; exit 0"));
+    let (before, _) = memory();
+    assert!(ground.wait_for_kill(1, PATIENCE * 10), "it is printed");
+    assert_eq!(ground.settle(1).expect("it is settled")["ok"], true);
+    let mut passes = 0;
+    let shown = loop {
+        assert_eq!(ground.pass()["error"], Json::Null);
+        passes += 1;
+        let shown = lines_now(&ground);
+        if shown.to_string().contains("behind") {
+            break shown;
+        }
+        assert!(passes < bytes / 65_536 + 100, "what stands behind the line never came");
+    };
+    let (_, highest) = memory();
+    let gaps = shown["rows"].as_array().expect("rows").iter().filter(|row| row["kind"] == "gap").count();
+    println!("{bytes} bytes in one line: {passes} passes, {gaps} gaps, {} bytes more", highest - before);
+    assert_eq!(gaps, 1, "{shown}");
+    assert!(!shown.to_string().contains("xxxxxxxx"));
+    assert!(highest - before < MOST_KEPT, "{before} and then {highest}");
+}
+
+#[test]
+fn a_run_that_prints_without_an_end_leaves_memory_flat_and_others_undelayed() {
+    alone("a_run_that_prints_a_gigabyte_leaves_memory_flat_and_others_undelayed", 40_000_000);
+}
+
+#[test]
+#[ignore = "slow; its smaller sibling runs it, and `make soak` at its full size"]
+fn a_run_that_prints_a_gigabyte_leaves_memory_flat_and_others_undelayed() {
+    use std::time::{Duration, Instant};
+    let bytes = bytes_of_output(1_000_000_000);
+    let (loud, other) = (Ground::new(), Ground::new());
+    other.start(1, "while test ! -e go; do sleep 0.05; done; exit 0");
+    other.pass();
+    let (before, _) = memory();
+    loud.start(1, &format!("yes 'a line as a harness might well say one, of a hundred bytes or so, over and over again' | head -c {bytes}; exit 0"));
+    let (runs, others, abort) = (loud.runs(), other.runs(), gallivant_core::execution::AbortToken::new());
+    let (mut longest, mut longest_other, mut passes) = (Duration::ZERO, Duration::ZERO, 0_u32);
+    loop {
+        let began = Instant::now();
+        runs.pass(&abort).expect("a pass");
+        longest = longest.max(began.elapsed());
+        let began = Instant::now();
+        others.pass(&abort).expect("a pass");
+        longest_other = longest_other.max(began.elapsed());
+        passes += 1;
+        // A part of its pages shows what all of them would.
+        if u64::from(passes) * 2_500_000 >= bytes && loud.run(1)["terminalState"] != Json::Null {
+            break;
+        }
+    }
+    let (_, highest) = memory();
+    let printed = std::fs::metadata(loud.task().join("run-1/provider.log")).expect("it is there").len();
+    println!(
+        "{printed} bytes: {passes} passes, the longest {longest:?}, of another run {longest_other:?}, {} bytes more",
+        highest - before
+    );
+    assert_eq!(printed, bytes);
+    assert!(highest - before < MOST_KEPT, "{before} and then {highest}");
+    // A page, not all of it: on a busy machine a pass of a quiet run may take as long.
+    assert!(longest < PATIENCE / 4, "{longest:?}");
+    std::fs::write(other.place().join("go"), "").expect("written");
+    assert_eq!(other.settled(1)["ok"], true);
+}
+
 #[test]
 fn binary_output_and_a_torn_character_are_shown_as_what_can_be_shown() {
     let ground = Ground::new();
@@ -204,6 +314,31 @@ fn output_that_is_full_of_secrets_shows_none_of_them() {
         assert!(!ground.text(&format!("run-1/{name}")).contains(secret), "{name}");
     }
     assert!(!ground.text("execution.json").contains(secret));
+}
+
+#[test]
+fn every_secret_of_the_environment_that_is_printed_is_shown_nowhere() {
+    let ground = Ground::new();
+    let mut input =
+        ground.script(1, "env; env >&2; for n in 1 2 3; do env | tr '\\n' ' '; echo; done; exit 0");
+    let secrets: Vec<String> =
+        (0..40).map(|n| format!("v{n}-{:x}-of-the-environment", n * 7_919 + 1_000_003)).collect();
+    for (n, secret) in secrets.iter().enumerate() {
+        input["spec"]["env"][format!("SECRET_{n}")] = json!(secret);
+    }
+    input["spec"]["secrets"] = json!(secrets);
+    ground.start_with(input).expect("it starts");
+    assert_eq!(ground.settled(1)["ok"], true);
+    let raw = ground.text("run-1/provider.log");
+    assert!(secrets.iter().all(|secret| raw.matches(secret).count() == 5), "raw output is raw");
+    let shown = lines(&ground).to_string();
+    assert!(shown.contains("SECRET_39"), "{shown}");
+    let files =
+        ["run-1/job.log", "run-1/events.jsonl", "run-1/result.json", "run-1/job.json", "execution.json"];
+    let kept: Vec<String> = files.iter().map(|name| ground.text(name)).chain([shown]).collect();
+    for secret in &secrets {
+        assert!(kept.iter().all(|text| !text.contains(secret)), "{secret}");
+    }
 }
 
 #[test]

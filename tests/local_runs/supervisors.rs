@@ -65,6 +65,30 @@ fn ex_loc_08_without_the_supervisor_a_descendant_is_known_by_the_mark_of_its_run
 }
 
 #[test]
+fn ex_loc_05_a_run_of_before_a_reboot_is_over_and_whoever_has_its_pid_is_left_alone() {
+    let ground = Ground::new();
+    ground.start(1, WAITS);
+    let harness = ground.marked_pid("pid");
+    // As the records of another boot of this machine: the pids are those of processes that run now.
+    ground.edit_job(1, |job| {
+        for place in ["/process", "/process/supervisor"] {
+            let process = job.pointer_mut(place).expect("it is recorded");
+            let identity = process["identity"].as_str().expect("a text").to_owned();
+            let boot = identity.split(':').nth(1).expect("a boot").to_owned();
+            process["identity"] = json!(identity.replace(&boot, "00000000-0000-4000-8000-000000000001"));
+        }
+    });
+    ground.pass();
+    assert_eq!(ground.run(1)["terminalState"], "failed", "no process outlives its boot");
+    assert_eq!(ground.file("run-1/result.json")["outcome"]["reason"], "exit-unknown");
+    ground.kill(1, 0);
+    ground.pass();
+    assert!(is_alive(harness), "nobody who has the pid now was signalled");
+    std::fs::write(ground.place().join("go"), "").expect("written");
+    eventually("its end", || !is_alive(harness));
+}
+
+#[test]
 fn a_supervisor_that_is_asked_to_end_ignores_it_and_the_tree_is_still_recorded() {
     let ground = Ground::new();
     let job = ground.start(1, WAITS);

@@ -3,7 +3,7 @@
 
 use gallivant_core::json::Value;
 use gallivant_core::local_runner::{ExitRecord, RunProcess, Seen, Sent, observe, signal};
-use gallivant_core::process::{ProcessFact, ProcessTable, Signal};
+use gallivant_core::process::{ProcessFact, ProcessTable, Signal, System};
 use gallivant_core::testing::SimulatedProcesses;
 use serde_json::{Value as Json, json};
 
@@ -200,6 +200,83 @@ fn ex_loc_09_saved_descendants_and_reuse_decide_what_is_gone() {
     let mark = format!("GALLIVANT_RUN_PROCESS=4242@{}", identity(900));
     table.start_program(4500, 3001, 1, &["member", &mark]);
     assert_eq!(pids(&observe(&process, None, &table)), [4500]);
+}
+
+/// As [`machine`] and [`record`], on macOS.
+fn macos() -> (SimulatedProcesses, Json) {
+    let table = machine();
+    table.set_system(System::MacOs);
+    let record = json!({
+        "pid": 4242, "identity": "darwin:0.000900", "group": 4242,
+        "supervisor": {"pid": 4000, "identity": "darwin:0.000800"}
+    });
+    (table, record)
+}
+
+#[test]
+fn ex_loc_08_on_macos_an_orphan_is_known_by_its_mark_also_while_the_supervisor_lives() {
+    let (table, record) = macos();
+    let process = known(&record).expect("a record");
+    table.start_program(4300, 910, 4242, &["child"]);
+    // They have left the group, and their parents are gone: the first process has taken them in. The clock was set back before
+    // the second one was started.
+    table.start_program(4301, 911, 1, &["orphan", "GALLIVANT_RUN_PROCESS=4242@darwin:0.000900"]);
+    table.start_program(4302, 5, 1, &["orphan", "GALLIVANT_RUN_PROCESS=4242@darwin:0.000900"]);
+    table.start_program(4303, 913, 1, &["another run's", "GALLIVANT_RUN_PROCESS=4242@darwin:0.000901"]);
+    assert_eq!(pids(&observe(&process, None, &table)), [4242, 4300, 4301, 4302]);
+    let Seen::Alive(members) = observe(&process, None, &table) else { panic!("it lives") };
+    assert_eq!(members[2].process.identity, "darwin:0.000911");
+    // On Linux the supervisor would have taken them in.
+    let linux = machine();
+    linux.start_program(4301, 911, 1, &["a stranger", "GALLIVANT_RUN_PROCESS=4242@darwin:0.000900"]);
+    assert_eq!(pids(&observe(&known(&self::record()).expect("a record"), None, &linux)), [4242]);
+}
+
+#[test]
+fn ex_loc_09_on_macos_no_supervisor_proves_that_nobody_is_left() {
+    let (table, record) = macos();
+    let process = known(&record).expect("a record");
+    table.end(4242);
+    table.end(4000);
+    table.start_program(4301, 911, 1, &["orphan", "GALLIVANT_RUN_PROCESS=4242@darwin:0.000900"]);
+    let exit = ExitRecord {
+        was_started: true,
+        exit: Some(0),
+        signal: Value::Null,
+        ended_at: 1,
+        tree_ended_at: Some(2),
+    };
+    assert_eq!(pids(&observe(&process, Some(&exit), &table)), [4301]);
+    let sent = signal(&process, Some(&exit), Signal::Kill, &table);
+    assert_eq!(sent, Sent { whole: true, count: 1 });
+    assert_eq!(observe(&process, Some(&exit), &table), Seen::Gone);
+    // A record of Linux says nothing about a process of this system.
+    let (table, _) = macos();
+    is_left_alone(&known(&self::record()).expect("a record"), &table, &Seen::Unreadable);
+}
+
+#[test]
+fn ex_loc_07_a_harness_that_runs_is_proved_without_the_whole_table_and_only_then() {
+    use gallivant_core::local_runner::is_led;
+    let process = known(&record()).expect("a record");
+    let table = machine();
+    assert!(is_led(&process, &table));
+    table.set_group(10, 4242);
+    assert!(!is_led(&process, &table), "the library's own group is no run's");
+    for pid in [4242, 4000] {
+        let table = machine();
+        table.set(pid, ProcessFact::Unreadable);
+        assert!(!is_led(&process, &table), "{pid}");
+    }
+    let table = machine();
+    table.set_readable(false);
+    assert!(!is_led(&process, &table));
+    for fact in [ProcessFact::Zombie, ProcessFact::Absent, ProcessFact::Running { start: 901 }] {
+        let table = machine();
+        table.set(4242, fact);
+        assert!(!is_led(&process, &table), "{fact:?}");
+    }
+    assert!(!is_led(&process, &machine().rebooted()));
 }
 
 #[test]

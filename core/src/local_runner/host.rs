@@ -92,7 +92,7 @@ impl ProcessHost {
     /// Whether this system is one on which harnesses can be run.
     #[must_use]
     pub const fn is_supported() -> bool {
-        cfg!(target_os = "linux")
+        cfg!(any(target_os = "linux", target_os = "macos"))
     }
 
     /// Forks the harness, behind its gate.

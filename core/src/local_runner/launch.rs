@@ -68,6 +68,10 @@ pub(super) fn fork(
     // Both ends are close-on-exec; the supervisor's becomes its standard input.
     let (mut ours, theirs) =
         UnixStream::pair().map_err(|error| failed("no socket for the supervisor", &error))?;
+    // Its end would otherwise be a signal to this process, on a system where the standard library cannot ask for none.
+    #[cfg(target_os = "macos")]
+    rustix::net::sockopt::set_socket_nosigpipe(&ours, true)
+        .map_err(|error| failed("no socket for the supervisor", &error.into()))?;
     let errors = output.try_clone().map_err(|error| failed("the output cannot be handed over", &error))?;
     #[expect(clippy::disallowed_methods, reason = "the one place that starts a supervisor")]
     let mut command = Command::new(supervisor);

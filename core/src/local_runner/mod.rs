@@ -24,7 +24,7 @@ mod supervisor;
 pub use exit::{EXIT, ExitRecord};
 pub use host::{ProcessHost, Spawn, Spawned};
 pub use launch::Gate;
-pub use observe::{Member, Seen, observe};
+pub use observe::{Member, Seen, is_led, observe};
 pub use process::RunProcess;
 pub use session::{RunSession, SESSION};
 pub use settle::{Told, read_outcome};

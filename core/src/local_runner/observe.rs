@@ -1,16 +1,16 @@
 //! What is left of a run's process tree (EX-LOC-06 to EX-LOC-09, EX-LOC-28, EX-LOC-30).
 //!
-//! While the supervisor lives, everything that the harness has ever started stands below it, whatever group or session it
-//! went to and however often it forked: the supervisor takes in whoever loses a parent, and ends when nobody is left. When it
-//! was killed, a process is known to be ours by one of these, and by nothing else: it is the recorded harness, stands below
-//! somebody who is ours, is in the group whose number the harness still holds, was saved with its identity when a stop began,
-//! or was started with the run's mark.
+//! On Linux, while the supervisor lives, everything that the harness has ever started stands below it, whatever group or
+//! session it went to and however often it forked: the supervisor takes in whoever loses a parent, and ends when nobody is left.
+//! When it was killed, and on a system that gives orphans to its first process in any case, a process is known to be ours by one
+//! of these, and by nothing else: it is the recorded harness, stands below somebody who is ours, is in the group whose number the
+//! harness still holds, was saved with its identity when a stop began, or was started with the run's mark.
 
 use std::collections::BTreeSet;
 
 use super::exit::ExitRecord;
 use super::process::RunProcess;
-use crate::process::{Activity, ProcessTable, RecordedProcess, Standing, TableEntry, descendants};
+use crate::process::{Activity, ProcessTable, RecordedProcess, Standing, System, TableEntry, descendants};
 
 /// A living process of a run, proved to be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,15 @@ pub fn observe(run: &RunProcess, exit: Option<&ExitRecord>, table: &dyn ProcessT
     look(run, exit, table).unwrap_or(Seen::Unreadable)
 }
 
+/// Whether the harness itself is proved to run: then the tree lives, whoever else is of it. It takes a look at two processes,
+/// where the whole of a tree takes one at all that there are. False proves nothing.
+#[must_use]
+pub fn is_led(run: &RunProcess, table: &dyn ProcessTable) -> bool {
+    let is_own = table.own_group().is_none_or(|group| group == run.group) || run.group == table.own_pid();
+    let is_proved = run.supervisor.as_ref().is_none_or(|process| proved(process.standing(table)).is_some());
+    run.group > 1 && !is_own && is_proved && is_alive(run.leader.standing(table))
+}
+
 /// None where nothing can be proved.
 fn look(run: &RunProcess, exit: Option<&ExitRecord>, table: &dyn ProcessTable) -> Option<Seen> {
     let leader = proved(run.leader.standing(table))?;
@@ -49,12 +58,14 @@ fn look(run: &RunProcess, exit: Option<&ExitRecord>, table: &dyn ProcessTable) -
     if run.group < 2 || run.group == table.own_pid() {
         return None;
     }
-    if !run.leader.is_of_this_boot(table) {
+    if run.leader.is_of_another_boot(table) {
         // No process outlives its boot.
         return Some(Seen::Gone);
     }
     let has_supervisor = matches!(supervisor, Standing::Alive { .. });
-    if exit.is_some_and(|exit| exit.tree_ended_at.is_some()) && leader == Standing::Gone {
+    // Only where it keeps orphans does a supervisor know that nobody is left.
+    let is_recorded = table.system().keeps_orphans() && exit.is_some_and(|exit| exit.tree_ended_at.is_some());
+    if is_recorded && leader == Standing::Gone {
         return Some(Seen::Gone);
     }
     let entries = table.entries()?;
@@ -107,9 +118,11 @@ impl Found {
         if holds_group {
             roots.extend(entries.iter().filter(in_group).map(|entry| entry.pid));
         }
-        if !has_supervisor {
+        if !has_supervisor || !table.system().keeps_orphans() {
             let mark = run.mark();
             let begun = run.leader.start()?;
+            // Starts by a wall clock are in no order where that was set; one that is not known names nobody who could be read.
+            let begun = if table.system() == System::MacOs { 1 } else { begun };
             let later = entries.iter().filter(|entry| entry.start >= begun && entry.pid != table.own_pid());
             roots.extend(
                 later

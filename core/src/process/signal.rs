@@ -1,5 +1,9 @@
 //! Signals, sent to a process that is proved to be the one that is meant, and to no other.
 
+use rustix::io::Errno;
+
+use super::ProcessFact;
+
 /// A signal of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -11,6 +15,18 @@ pub enum Signal {
     Stop,
     /// Lets it go on.
     Continue,
+}
+
+impl Signal {
+    /// As this system numbers it.
+    pub(super) const fn number(self) -> rustix::process::Signal {
+        match self {
+            Signal::Term => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+            Signal::Stop => rustix::process::Signal::STOP,
+            Signal::Continue => rustix::process::Signal::CONT,
+        }
+    }
 }
 
 /// What has become of a signal.
@@ -28,22 +44,9 @@ pub enum Signalled {
 /// before its start was read, so that the pid cannot come to name another process in between. On a kernel without handles
 /// the start is read just before the signal.
 #[cfg(target_os = "linux")]
-pub(super) fn send(
-    pid: u32,
-    start: u64,
-    signal: Signal,
-    fact: impl Fn(u32) -> super::ProcessFact,
-) -> Signalled {
-    use super::ProcessFact;
-    use rustix::io::Errno;
+pub(super) fn send(pid: u32, start: u64, signal: Signal, fact: impl Fn(u32) -> ProcessFact) -> Signalled {
     use rustix::process::{self, Pid, PidfdFlags};
 
-    let number = match signal {
-        Signal::Term => process::Signal::TERM,
-        Signal::Kill => process::Signal::KILL,
-        Signal::Stop => process::Signal::STOP,
-        Signal::Continue => process::Signal::CONT,
-    };
     let Some(meant) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Signalled::Refused };
     let handle = match process::pidfd_open(meant, PidfdFlags::empty()) {
         Ok(handle) => Some(handle),
@@ -51,15 +54,26 @@ pub(super) fn send(
         Err(Errno::SRCH) => return Signalled::Gone,
         Err(_) => return Signalled::Refused,
     };
-    match fact(pid) {
-        ProcessFact::Running { start: found } if found == start => {}
-        ProcessFact::Running { .. } | ProcessFact::Absent | ProcessFact::Zombie => return Signalled::Gone,
-        ProcessFact::Unreadable => return Signalled::Refused,
+    if let Some(refused) = not_meant(fact(pid), start) {
+        return refused;
     }
-    let sent = match &handle {
-        Some(handle) => process::pidfd_send_signal(handle, number),
-        None => process::kill_process(meant, number),
-    };
+    outcome(match &handle {
+        Some(handle) => process::pidfd_send_signal(handle, signal.number()),
+        None => process::kill_process(meant, signal.number()),
+    })
+}
+
+/// What becomes of a signal to the process that began at this time, where another fact is known of its pid.
+pub(super) fn not_meant(fact: ProcessFact, start: u64) -> Option<Signalled> {
+    match fact {
+        ProcessFact::Running { start: found } if found == start => None,
+        ProcessFact::Running { .. } | ProcessFact::Absent | ProcessFact::Zombie => Some(Signalled::Gone),
+        ProcessFact::Unreadable => Some(Signalled::Refused),
+    }
+}
+
+/// What the system's answer to a signal means.
+pub(super) fn outcome(sent: Result<(), Errno>) -> Signalled {
     match sent {
         Ok(()) => Signalled::Sent,
         Err(Errno::SRCH) => Signalled::Gone,

@@ -123,6 +123,6 @@ impl DataFile for OsDataFile {
 
     #[cfg(not(target_os = "linux"))]
     fn sync(&self) -> io::Result<()> {
-        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+        super::os_directory::sync_whole(&self.fd)
     }
 }

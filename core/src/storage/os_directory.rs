@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+use rustix::fs::RenameFlags;
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::data_file::{DataAccess, DataFile, OsDataFile};
@@ -32,6 +34,15 @@ const EXT4_MAGIC: fs::FsWord = 0xef53;
 /// it says one. Elsewhere the count is not trusted: many a FUSE file system says two for every directory.
 #[cfg(target_os = "linux")]
 const COUNTING: [fs::FsWord; 3] = [EXT4_MAGIC, 0x5846_5342, 0x0102_1994];
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+const NEW: RenameFlags = RenameFlags::NOREPLACE;
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+const EXCHANGING: RenameFlags = RenameFlags::EXCHANGE;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+const NEW: () = ();
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+const EXCHANGING: () = ();
 
 /// As many pieces as Linux and macOS take in one call.
 const MOST_SLICES: usize = 1024;
@@ -187,7 +198,7 @@ impl Directory for OsDirectory {
         let initial = if mode.is_some() { PRIVATE } else { Mode::from_raw_mode(0o666) };
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, initial))?;
         if let Some(mode) = mode
-            && let Err(error) = fs::fchmod(&fd, Mode::from_raw_mode(mode))
+            && let Err(error) = fs::fchmod(&fd, mode_of(mode))
         {
             // Ours and not in use by anybody, so removing it leaves the disk as it was.
             let _ = fs::unlinkat(&self.fd, name, AtFlags::empty());
@@ -261,13 +272,7 @@ impl Directory for OsDirectory {
     }
 
     fn rename_new(&self, from: &str, to: &str) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        return match fs::renameat_with(&self.fd, from, &self.fd, to, RenameFlags::NOREPLACE) {
-            Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
-            done => Ok(done?),
-        };
-        #[cfg(not(target_os = "linux"))]
-        return Err(io::ErrorKind::Unsupported.into());
+        rename_with(&self.fd, from, to, NEW)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -275,13 +280,7 @@ impl Directory for OsDirectory {
     }
 
     fn exchange(&self, a: &str, b: &str) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        return match fs::renameat_with(&self.fd, a, &self.fd, b, RenameFlags::EXCHANGE) {
-            Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => Err(io::ErrorKind::Unsupported.into()),
-            done => Ok(done?),
-        };
-        #[cfg(not(target_os = "linux"))]
-        return Err(io::ErrorKind::Unsupported.into());
+        rename_with(&self.fd, a, b, EXCHANGING)
     }
 
     fn gains_by_exchange(&self) -> bool {
@@ -290,7 +289,7 @@ impl Directory for OsDirectory {
             .gains_by_exchange
             .get_or_init(|| fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC));
         #[cfg(not(target_os = "linux"))]
-        return false;
+        return *self.gains_by_exchange.get_or_init(|| false);
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -302,7 +301,7 @@ impl Directory for OsDirectory {
     }
 
     fn sync(&self) -> io::Result<()> {
-        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+        sync_whole(&self.fd)
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
@@ -407,7 +406,7 @@ impl NewFile for OsNewFile {
 
     #[cfg(not(target_os = "linux"))]
     fn sync(&mut self) -> io::Result<()> {
-        Ok(retry_on_intr(|| fs::fsync(&self.fd))?)
+        sync_whole(&self.fd)
     }
 
     fn into_open(self: Box<Self>) -> io::Result<OpenFile> {
@@ -497,14 +496,47 @@ fn file_type_of(told: fs::FileType) -> FileType {
     }
 }
 
-#[allow(clippy::unnecessary_cast, reason = "how wide a count of links is depends on the platform")]
+/// Makes a file or directory durable. By fsync(2) of macOS its `fsync` leaves what is written in the drive; what is asked there
+/// instead, a file system may not know.
+pub(super) fn sync_whole(fd: &OwnedFd) -> io::Result<()> {
+    #[cfg(target_os = "macos")]
+    if fs::fcntl_fullfsync(fd).is_ok() {
+        return Ok(());
+    }
+    Ok(retry_on_intr(|| fs::fsync(fd))?)
+}
+
+/// Renames inside a directory in a way that is not that of every file system.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn rename_with(fd: &OwnedFd, from: &str, to: &str, how: RenameFlags) -> io::Result<()> {
+    match fs::renameat_with(fd, from, fd, to, how) {
+        // Elsewhere than on Linux the last two are two.
+        Err(error) if [Errno::NOSYS, Errno::INVAL, Errno::OPNOTSUPP, Errno::NOTSUP].contains(&error) => {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+        done => Ok(done?),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn rename_with(_fd: &OwnedFd, _from: &str, _to: &str, _how: ()) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The bits of a mode, which fit in the narrowest type of it.
+#[allow(clippy::unnecessary_cast, reason = "how wide they are depends on the platform")]
+fn mode_of(bits: u32) -> Mode {
+    Mode::from_raw_mode((bits & 0o7777) as fs::RawMode)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "how wide these are depends on the platform")]
 pub(super) fn metadata_of(stat: &fs::Stat) -> Metadata {
     let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
     Metadata {
-        identity: FileIdentity { device: stat.st_dev, inode: stat.st_ino },
+        identity: FileIdentity { device: stat.st_dev as u64, inode: stat.st_ino },
         file_type: file_type_of(fs::FileType::from_raw_mode(stat.st_mode)),
         size: u64::try_from(stat.st_size).unwrap_or(0),
-        mode: stat.st_mode & 0o7777,
+        mode: stat.st_mode as u32 & 0o7777,
         links: stat.st_nlink as u64,
         modified_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
         changed_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::process::{Activity, Lineage, ProcessFact, ProcessTable, Signal, Signalled, TableEntry};
+use crate::process::{Activity, Lineage, ProcessFact, ProcessTable, Signal, Signalled, System, TableEntry};
 
 /// The processes of a simulated machine, as one of them sees them.
 ///
@@ -26,6 +26,7 @@ struct Machine {
     readable: bool,
     groups: BTreeMap<u32, u32>,
     signals: Vec<(u32, Signal)>,
+    system: System,
 }
 
 impl SimulatedProcesses {
@@ -42,6 +43,7 @@ impl SimulatedProcesses {
             readable: true,
             groups: BTreeMap::new(),
             signals: Vec::new(),
+            system: System::Linux,
         };
         SimulatedProcesses { machine: Arc::new(Mutex::new(machine)), own_pid }
     }
@@ -96,6 +98,11 @@ impl SimulatedProcesses {
         self.lock().readable = readable;
     }
 
+    /// Sets of which system the table tells; Linux until then.
+    pub fn set_system(&self, system: System) {
+        self.lock().system = system;
+    }
+
     /// Sets what identifies the boot; empty for a system that does not tell.
     pub fn set_boot(&self, boot: &str) {
         boot.clone_into(&mut self.lock().boot);
@@ -135,6 +142,10 @@ fn boot_id(boots: u64) -> String {
 }
 
 impl ProcessTable for SimulatedProcesses {
+    fn system(&self) -> System {
+        self.lock().system
+    }
+
     fn own_pid(&self) -> u32 {
         self.own_pid
     }

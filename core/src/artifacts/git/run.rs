@@ -21,6 +21,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::error::{Code, Error};
 use crate::host::Host;
 
+/// Writing to a process that has ended raises no signal. macOS has no flag for it, and the socket is told once instead.
+#[cfg(target_os = "linux")]
+const QUIETLY: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const QUIETLY: SendFlags = SendFlags::empty();
+
 /// How long and how much one query may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -167,6 +173,8 @@ pub(super) fn run(
     }
     // A socket and no pipe: writing to a process that has ended then raises no signal in the host's process.
     let (ours, theirs) = UnixStream::pair().map_err(Failure::Start)?;
+    #[cfg(target_os = "macos")]
+    rustix::net::sockopt::set_socket_nosigpipe(&ours, true).map_err(|error| Failure::Start(error.into()))?;
     let theirs = Stdio::from(OwnedFd::from(theirs));
     command.args(args).stdin(theirs).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let deadline = host.clock.awake() + Duration::from_millis(bounds.ms);
@@ -200,7 +208,7 @@ impl Running {
         while outputs.iter().any(|output| output.fd.is_some()) {
             wait_for(stdin.as_ref(), &outputs, deadline, host)?;
             if let Some(socket) = &stdin {
-                match rustix::net::send(socket, rest, SendFlags::NOSIGNAL) {
+                match rustix::net::send(socket, rest, QUIETLY) {
                     Ok(sent) => rest = &rest[sent..],
                     Err(Errno::AGAIN | Errno::INTR) => {}
                     // It has stopped reading; what it says of that is its answer.

@@ -14,7 +14,9 @@ use crate::execution::money::{Nanos, Round};
 use crate::journal::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS};
 use crate::json::{Number, Object, Value};
 use crate::local_runner::profiles::Turn;
-use crate::local_runner::{EXIT, Gate, ProcessHost, RunSession, SESSION, Spawn, Told};
+use crate::local_runner::{
+    EXIT, Gate, ProcessHost, RunProcess, RunSession, SESSION, Spawn, Told, is_led as is_tree_led,
+};
 use crate::process::Signal;
 
 /// Refuses a dispatch that no process host could carry out here, before anything is saved (EX-LOC-01).
@@ -97,6 +99,21 @@ fn claim(task: &Task, start: &Start<'_>) -> std::result::Result<Option<RunSessio
             Err(("session".to_owned(), message))
         }
     }
+}
+
+/// Whether the harness of a run that nobody stops is proved to run: then nothing else of its tree is asked for, and its session
+/// is told. False proves nothing.
+pub(super) fn is_led(task: &Task, run_id: &str) -> bool {
+    let led = || {
+        let job = task.read_job(run_id).ok()??;
+        let process = job.get("process")?;
+        let known = RunProcess::of(process, job.get("killAfter").unwrap_or(&Value::Null))?;
+        Some((is_tree_led(&known, &*task.inner.host.processes), process.clone()))
+    };
+    let (Some(host), Some((true, process))) = (&task.inner.options.process_host, led()) else { return false };
+    let Ok(run) = task.root.open_directory(run_id) else { return false };
+    host.tell_session(&*run, &process, "alive", &task.inner.host);
+    true
 }
 
 /// Answers what is asked of the process of a run.

@@ -11,6 +11,7 @@ use crate::clock::{Clock, ClockReading};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Object, Value};
+use crate::process::RecordedProcess;
 use crate::storage::{self, Directory, LockError, LockGuard, Sharing};
 
 /// Excludes whoever else would write the task's files.
@@ -139,8 +140,7 @@ fn holder(root: &dyn Directory, name: &str) -> String {
 
 fn introduction(host: &Host) -> String {
     let (pid, start) = host.processes.own();
-    let namespace = host.processes.pid_namespace();
-    let identity = format!("linux:{}:{namespace}:{start}", host.processes.boot());
+    let RecordedProcess { identity, .. } = RecordedProcess::at(pid, start, &*host.processes);
     let number = |number: u64| Value::parse(&number.to_string()).unwrap_or(Value::Null);
     let mut object = Object::new();
     object.insert("version", number(1));

@@ -5,7 +5,7 @@ use std::io;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 
-use super::tree::{Activity, TableEntry};
+use crate::process::{Activity, TableEntry};
 
 /// The environment of a process is looked through up to this many bytes.
 const MAX_ENVIRONMENT: usize = 8 * 1024 * 1024;
@@ -68,7 +68,7 @@ fn read_into(proc: &impl std::os::fd::AsFd, path: &str, text: &mut Vec<u8>) -> r
 }
 
 /// State (field 3), parent, group and session (4 to 6), threads (20) and start (22), counted from the last closing parenthesis.
-fn parse(pid: u32, stat: &[u8]) -> Option<TableEntry> {
+pub(super) fn parse(pid: u32, stat: &[u8]) -> Option<TableEntry> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
     let state = fields.next()?;
