@@ -249,6 +249,21 @@ impl Segment {
         Ok(None)
     }
 
+    /// Reads further planes of the sketch, up to this many.
+    ///
+    /// # Errors
+    /// A plane that does not prove itself, or as the system says it.
+    pub(super) fn add_planes(&mut self, planes: usize) -> Result<(), Trouble> {
+        let Header { count, crc_of_planes, .. } = self.header;
+        for at in self.sketch.planes()..planes.min(PLANES) {
+            let plane = read_proved(&*self.file, self.header.plane_at(at), count, crc_of_planes[at])?;
+            if !self.sketch.add_plane(plane, count) {
+                return Err(Trouble::Damaged);
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps at most this many planes of the sketch in memory.
     pub(super) fn keep_planes(&mut self, planes: usize) {
         if self.sketch.planes() > planes {
