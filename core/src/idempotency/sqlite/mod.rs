@@ -251,6 +251,40 @@ impl ClaimStore for SqliteClaims {
         }
     }
 
+    /// One statement that is its own transaction: it finds the row by every column as it was written.
+    fn replace(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        held: &ClaimRecord,
+        make: &mut dyn FnMut() -> ClaimRecord,
+    ) -> Result<bool> {
+        loop {
+            let replaced = self.with(|connection| {
+                self.place.look()?;
+                Ok(row::replace(connection, name, held, &make())?)
+            });
+            match replaced {
+                Ok(is_replaced) => {
+                    if is_replaced {
+                        self.is_failing.store(false, Ordering::Relaxed);
+                    }
+                    return Ok(is_replaced);
+                }
+                Err(Failure::Busy) => patience.pause()?,
+                // Nothing is written of what cannot be read.
+                Err(Failure::Sqlite(error)) if failure::is_damage(&error) => {
+                    return Err(failure::explain(&self.path, error));
+                }
+                Err(Failure::Sqlite(error)) => {
+                    self.is_failing.store(true, Ordering::Relaxed);
+                    return Err(failure::in_commit(&self.path, error));
+                }
+                Err(Failure::Own(error)) => return Err(error),
+            }
+        }
+    }
+
     fn sweep(&self, wall_ms: u64, patience: &mut Patience) -> Result<Swept> {
         // A child may have inherited the position locked by a thread that it does not have.
         self.refuse_after_fork()?;
