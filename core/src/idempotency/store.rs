@@ -175,14 +175,17 @@ impl IdempotencyStore {
         self.facts();
     }
 
-    /// As [`IdempotencyStore::notifier`], one that was used before where there is one.
-    pub(super) fn borrow_notifier(&self) -> Option<Box<dyn Notifier>> {
+    /// As [`IdempotencyStore::notifier`], one that was used before where there is one: making and closing them costs more
+    /// than most waits. It may tell of what happened since, and whoever is done gives it back by
+    /// [`IdempotencyStore::return_notifier`].
+    #[must_use]
+    pub fn borrow_notifier(&self) -> Option<Box<dyn Notifier>> {
         let idle = self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner).take();
         idle.filter(|notifier| !notifier.is_forked()).or_else(|| self.notifier())
     }
 
-    /// Keeps a notifier for the next wait.
-    pub(super) fn return_notifier(&self, notifier: Box<dyn Notifier>) {
+    /// Keeps a notifier for the next wait. One that has failed is dropped instead.
+    pub fn return_notifier(&self, notifier: Box<dyn Notifier>) {
         *self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier);
     }
 
