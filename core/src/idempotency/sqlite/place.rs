@@ -112,6 +112,6 @@ impl Place {
     #[cfg(target_os = "linux")]
     fn changed(&self) -> Option<(i64, u64)> {
         let found = rustix::fs::fstat(self.file.as_ref()?).ok()?;
-        (found.st_nlink > 0).then(|| (found.st_ctime, u64::try_from(found.st_ctime_nsec).unwrap_or_default()))
+        (found.st_nlink > 0).then_some((found.st_ctime, found.st_ctime_nsec))
     }
 }

@@ -255,8 +255,9 @@ impl Segment {
     /// A plane that does not prove itself, or as the system says it.
     pub(super) fn add_planes(&mut self, planes: usize) -> Result<(), Trouble> {
         let Header { count, crc_of_planes, .. } = self.header;
-        for at in self.sketch.planes()..planes.min(PLANES) {
-            let plane = read_proved(&*self.file, self.header.plane_at(at), count, crc_of_planes[at])?;
+        let known = self.sketch.planes();
+        for (at, crc) in crc_of_planes.into_iter().enumerate().take(planes).skip(known) {
+            let plane = read_proved(&*self.file, self.header.plane_at(at), count, crc)?;
             if !self.sketch.add_plane(plane, count) {
                 return Err(Trouble::Damaged);
             }
