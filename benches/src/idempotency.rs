@@ -50,8 +50,9 @@ fn measure(root: &Path, claims: u64, rounds: usize) {
         IdempotencyStore::open(path, &StoreOptions::default(), host).expect("the store opens")
     };
     let small = open(&root.join("small.db"), &Host::system());
-    let floor = Floor::open(&root.join("floor.db"));
-    take("100 claims", &small, &floor, rounds);
+    let (floor, small_floor) =
+        (Floor::open(&root.join("floor.db")), Floor::open(&root.join("small-floor.db")));
+    take("100 claims", &small, &small_floor, rounds);
     if claims == 0 {
         return;
     }
@@ -69,14 +70,18 @@ fn measure(root: &Path, claims: u64, rounds: usize) {
     let known: Vec<String> = (0..50).map(|_| next()).collect();
     known.iter().for_each(|key| [&small, &store].into_iter().for_each(|store| complete(store, key)));
     let replays = |store: &IdempotencyStore| known.iter().for_each(|key| replay(store, key));
-    let mut ratios = [Vec::new(), Vec::new()];
+    known.iter().for_each(|key| [&small_floor, &floor].into_iter().for_each(|floor| floor.two_commits(key)));
+    let selects = |floor: &Floor| known.iter().for_each(|key| floor.select(key));
+    let mut ratios = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..rounds {
         ratios[0].push(turns(|| claim(&small), || claim(&store)));
         ratios[1].push(turns(|| replays(&small), || replays(&store)));
+        ratios[2].push(turns(|| selects(&small_floor), || selects(&floor)));
     }
-    let [claims_ratio, replays_ratio] = ratios.map(|mut ratios| median(&mut ratios).0);
+    let [claims_ratio, replays_ratio, selects_ratio] = ratios.map(|mut ratios| median(&mut ratios).0);
     println!(
-        "  cost at {claims} claims by that at 100: claim {claims_ratio:.2} (1.2), replay {replays_ratio:.2}"
+        "  cost at {claims} claims by that at 100: claim {claims_ratio:.2} (1.2), replay {replays_ratio:.2} (1.2), \
+         one SELECT {selects_ratio:.2}"
     );
 
     let later = ManualClock::new(SystemClock.wall_ms() + 2 * 86_400_000);

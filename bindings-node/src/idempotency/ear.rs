@@ -154,7 +154,7 @@ impl Desk {
     /// to time.
     fn listen(&self, store: &IdempotencyStore) {
         let _ = barrier::run(|| {
-            let Some(mut notifier) = store.notifier() else { return Ok(()) };
+            let Some(mut notifier) = store.borrow_notifier() else { return Ok(()) };
             *self.waker() = Some(notifier.waker());
             self.hears.store(true, Ordering::SeqCst);
             // Whatever has ended until now was not told of.
@@ -163,11 +163,17 @@ impl Desk {
                 let mut has_heard = false;
                 let heard = notifier.wait(None).and_then(|()| notifier.drain(&mut |_| has_heard = true));
                 if heard.is_err() {
-                    break;
+                    return Ok(());
                 }
                 if has_heard {
                     self.ring();
                 }
+            }
+            // Nobody wakes it from here on, so that the next who waits by it is not woken by this.
+            *self.waker() = None;
+            if notifier.drain(&mut |_| {}).is_ok() {
+                notifier.was_woken();
+                store.return_notifier(notifier);
             }
             Ok(())
         });

@@ -78,6 +78,29 @@ pub trait ClaimStore: Send + Sync + fmt::Debug {
         Ok(is_new)
     }
 
+    /// Writes the record that `make` gives in the place of exactly `held`, a reservation, and answers false where anything
+    /// else stands there or nothing does: then nothing was written. Once true has come back, the record is durable and
+    /// every other process sees it. `make` is called once for each try and keeps the token and the fingerprint.
+    ///
+    /// An engine that compares as it writes overrides this, and saves the reading.
+    ///
+    /// # Errors
+    /// As [`ClaimStore::change`].
+    fn replace(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        held: &ClaimRecord,
+        make: &mut dyn FnMut() -> ClaimRecord,
+    ) -> Result<bool> {
+        let mut is_held = false;
+        self.change(name, patience, &mut |found| {
+            is_held = found.as_ref() == Some(held);
+            if is_held { Change::Put(make()) } else { Change::Keep }
+        })?;
+        Ok(is_held)
+    }
+
     /// Removes finished claims that have expired at this wall clock, a bounded number in one bounded transaction. It goes
     /// on where the last call of this store ended, and passes over what cannot be understood.
     ///

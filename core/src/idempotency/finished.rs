@@ -77,7 +77,7 @@ impl FinishedClaim {
                 if claim.token == self.token && matches!(claim.state, ClaimState::Finished { .. }) =>
             {
                 let record = self.store.reserve(&self.fingerprint);
-                reserved = Some(record.token);
+                reserved = Some(record.clone());
                 Change::Put(record)
             }
             _ => {
@@ -86,9 +86,9 @@ impl FinishedClaim {
             }
         })?;
         match reserved {
-            Some(token) => {
-                let asked = (self.store.clone(), self.name.clone(), self.fingerprint);
-                Ok(Begin::Create(Reservation::new(asked, token, How::Recreated)))
+            Some(record) => {
+                let asked = (self.store.clone(), self.name.clone());
+                Ok(Begin::Create(Reservation::new(asked, record, How::Recreated)))
             }
             None => self.store.decide(&self.name, &self.fingerprint, None, &mut patience),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::claim::{ClaimRecord, ClaimState, ClaimToken, Stamp, whole_ms};
+use super::claim::{ClaimRecord, ClaimState, Stamp, whole_ms};
 use super::{Change, ClaimName, Fingerprint, How, IdempotencyStore};
 use crate::error::{Code, Error, Result};
 
@@ -17,8 +17,8 @@ const LONGEST_DROP: Duration = Duration::from_secs(1);
 pub struct Reservation {
     store: IdempotencyStore,
     name: ClaimName,
-    fingerprint: Fingerprint,
-    token: ClaimToken,
+    /// What this object wrote last. Its token and its fingerprint never change.
+    record: ClaimRecord,
     how: How,
     state: Held,
 }
@@ -43,12 +43,8 @@ enum Verdict {
 }
 
 impl Reservation {
-    pub(super) fn new(
-        (store, name, fingerprint): (IdempotencyStore, ClaimName, Fingerprint),
-        token: ClaimToken,
-        how: How,
-    ) -> Self {
-        Reservation { store, name, fingerprint, token, how, state: Held::Open }
+    pub(super) fn new((store, name): (IdempotencyStore, ClaimName), record: ClaimRecord, how: How) -> Self {
+        Reservation { store, name, record, how, state: Held::Open }
     }
 
     /// How it came about.
@@ -60,7 +56,7 @@ impl Reservation {
     /// Of the body that the reservation belongs to.
     #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
-        &self.fingerprint
+        &self.record.fingerprint
     }
 
     /// Says what was made and how it was answered. Once this has returned, both are durable, and every repeat gets them.
@@ -96,9 +92,9 @@ impl Reservation {
             return Err(Error::new(Code::IdempotencyInput, message).with_reason("resource"));
         }
         let was_committing = self.state == Held::Completing(resource.to_owned());
-        let finished = |token, now: Stamp| ClaimRecord {
-            token,
-            fingerprint: self.fingerprint,
+        let finished = |now: Stamp| ClaimRecord {
+            token: self.record.token,
+            fingerprint: self.record.fingerprint,
             state: ClaimState::Finished {
                 resource: resource.to_owned(),
                 answer: Some(answer.to_vec()),
@@ -106,8 +102,11 @@ impl Reservation {
                 window_ms: whole_ms(self.store.options().window),
             },
         };
-        let ended =
-            self.change(deadline, was_committing, &mut |_, _, now| Change::Put(finished(self.token, now)));
+        let ended = match self.replace(deadline, &finished) {
+            Ok(true) => Ok(()),
+            Ok(false) => self.change(deadline, was_committing, &mut |_, _, now| Change::Put(finished(now))),
+            Err(error) => Err(error),
+        };
         match &ended {
             Ok(()) => self.end(),
             Err(error) if error.reason() == Some("commit") => {
@@ -180,6 +179,7 @@ impl Reservation {
     }
 
     fn refresh(&mut self, deadline: Option<Duration>, marks: bool) -> Result<()> {
+        let mut written = None;
         let refreshed = self.change(deadline, false, &mut |mut record, was_marked, now| {
             if let ClaimState::Reserved { is_marked, owner: Some(owner) } = &mut record.state {
                 *is_marked = was_marked || marks;
@@ -188,10 +188,13 @@ impl Reservation {
                     owner.refreshed = now;
                 }
             }
+            written = Some(record.clone());
             Change::Put(record)
         });
-        if let Err(error) = &refreshed {
-            self.lose(error);
+        match (&refreshed, written) {
+            (Err(error), _) => self.lose(error),
+            (Ok(()), Some(written)) => self.record = written,
+            (Ok(()), None) => {}
         }
         refreshed
     }
@@ -201,6 +204,16 @@ impl Reservation {
         if error.code() == Code::IdempotencyClaimLost && self.state != Held::Ended {
             self.state = Held::Lost;
         }
+    }
+
+    /// Writes a record in the place of the one that this object wrote last, where that is what stands there, as it does
+    /// nearly always. Where it does not, the answer is false, and [`Reservation::change`] finds out why.
+    fn replace(&self, deadline: Option<Duration>, next: &dyn Fn(Stamp) -> ClaimRecord) -> Result<bool> {
+        if self.state != Held::Open {
+            return Ok(false);
+        }
+        let mut make = || next(Stamp::now(&*self.store.host().clock));
+        self.store.engine().replace(&self.name, &mut self.store.patience(deadline), &self.record, &mut make)
     }
 
     /// Changes the claim in one transaction if the token on disk is this one's. `was_committing`: a finished claim with
@@ -215,7 +228,7 @@ impl Reservation {
         let mut patience = self.store.patience(deadline);
         self.store.engine().change(&self.name, &mut patience, &mut |found| {
             let (change, said) = match found {
-                Some(record) if record.token == self.token => match record.state {
+                Some(record) if record.token == self.record.token => match record.state {
                     ClaimState::Reserved { is_marked, owner: Some(_) } if self.is_open() => {
                         let now = Stamp::now(&*self.store.host().clock);
                         (next(record, is_marked, now), Verdict::Done)

@@ -175,14 +175,17 @@ impl IdempotencyStore {
         self.facts();
     }
 
-    /// As [`IdempotencyStore::notifier`], one that was used before where there is one.
-    pub(super) fn borrow_notifier(&self) -> Option<Box<dyn Notifier>> {
+    /// As [`IdempotencyStore::notifier`], one that was used before where there is one: making and closing them costs more
+    /// than most waits. It may tell of what happened since, and whoever is done gives it back by
+    /// [`IdempotencyStore::return_notifier`].
+    #[must_use]
+    pub fn borrow_notifier(&self) -> Option<Box<dyn Notifier>> {
         let idle = self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner).take();
         idle.filter(|notifier| !notifier.is_forked()).or_else(|| self.notifier())
     }
 
-    /// Keeps a notifier for the next wait.
-    pub(super) fn return_notifier(&self, notifier: Box<dyn Notifier>) {
+    /// Keeps a notifier for the next wait. One that has failed is dropped instead.
+    pub fn return_notifier(&self, notifier: Box<dyn Notifier>) {
         *self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier);
     }
 
@@ -263,16 +266,12 @@ impl IdempotencyStore {
     ) -> Result<Begin> {
         let mut found = self.shared.engine.read(name, patience)?;
         if found.is_none() {
-            let mut token = None;
-            let mut make = || {
-                let record = self.reserve(body);
-                token = Some(record.token);
-                record
-            };
+            let mut made = None;
+            let mut make = || made.insert(self.reserve(body)).clone();
             if self.shared.engine.insert(name, patience, &mut make)? {
-                let token = token.ok_or_else(nothing_decided)?;
-                let asked = (self.clone(), name.clone(), *body);
-                return Ok(Begin::Create(Reservation::new(asked, token, after.unwrap_or(How::Fresh))));
+                let record = made.ok_or_else(nothing_decided)?;
+                let asked = (self.clone(), name.clone());
+                return Ok(Begin::Create(Reservation::new(asked, record, after.unwrap_or(How::Fresh))));
             }
             // Somebody was faster. Whoever only has to know what stands there now does not queue for the write lock.
             found = self.shared.engine.read(name, patience)?;
@@ -306,6 +305,10 @@ impl IdempotencyStore {
         after: Option<How>,
     ) -> Result<Begin> {
         let record = record.ok_or_else(nothing_decided)?;
+        if let Meaning::Free(how) = meaning {
+            let how = if how == How::Fresh { after.unwrap_or(how) } else { how };
+            return Ok(Begin::Create(Reservation::new((self.clone(), name.clone()), record, how)));
+        }
         let asked = || (self.clone(), name.clone(), *body);
         Ok(match (meaning, record.state) {
             (Meaning::OtherBody, _) => {
@@ -313,10 +316,6 @@ impl IdempotencyStore {
                 let message =
                     format!("the key was used with another body, first_sha256=`{first:?}` sha256=`{now:?}`");
                 return Err(Error::new(Code::IdempotencyKeyReused, message));
-            }
-            (Meaning::Free(how), _) => {
-                let how = if how == How::Fresh { after.unwrap_or(how) } else { how };
-                Begin::Create(Reservation::new(asked(), record.token, how))
             }
             (Meaning::Finished, ClaimState::Finished { resource, answer, completed_ms, .. }) => {
                 let how = after.unwrap_or(How::Replayed);

@@ -23,6 +23,9 @@ const LONGEST_WITHOUT_NOTICES: Duration = Duration::from_millis(25);
 /// The first pause where the system does not tell. A create that has begun takes a commit at the least.
 const FIRST_WITHOUT_NOTICES: Duration = Duration::from_millis(1);
 
+/// So long a waiter waits before it has its owner's process watched, which costs more than a short create.
+const BEFORE_OWNER_IS_WATCHED: Duration = Duration::from_millis(2);
+
 /// A look at the deadline has its turn among short transactions all the same.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 
@@ -99,9 +102,9 @@ impl Ticket {
     }
 
     fn wait_for_notices(&mut self, until: Duration, notifier: &mut dyn Notifier) -> Result<Begin> {
-        let mut watched = None;
+        let (mut watched, mut is_first) = (None, true);
         loop {
-            if self.owner.is_some() && watched != self.owner {
+            if !is_first && self.owner.is_some() && watched != self.owner {
                 self.watch_owner(notifier);
                 watched = self.owner.clone();
             }
@@ -109,7 +112,10 @@ impl Ticket {
             if let Some(ended) = self.look_again(until)? {
                 return Ok(ended);
             }
-            let longest = self.next_look(true).min(self.left(until)?);
+            let mut longest = self.next_look(true).min(self.left(until)?);
+            if std::mem::take(&mut is_first) {
+                longest = longest.min(BEFORE_OWNER_IS_WATCHED);
+            }
             if self.told_within(notifier, longest).is_err() {
                 return self.wait_by_looking(until);
             }

@@ -246,6 +246,54 @@ fn ik_15_a_row_that_makes_no_sense_refuses_its_key_alone() {
 }
 
 #[test]
+fn ik_15_a_reservation_that_makes_no_sense_is_not_completed() {
+    for column in
+        ["owner = '{}'", "operation = 'another'", "fingerprint = zeroblob(32)", "state = 4", "window_ms = 1"]
+    {
+        let world = sqlite();
+        let process = world.process(10);
+        let mut held = created(process.begin());
+        let database = Connection::open(world.path()).expect("SQLite opens it");
+        assert_eq!(database.execute(&format!("UPDATE claims SET {column}"), []).expect(column), 1);
+        let error = held.complete("r-1", b"ok").expect_err(column);
+        assert_eq!(
+            (error.code(), error.reason()),
+            (Code::IdempotencyStoreCorrupt, Some("claim")),
+            "{column}"
+        );
+        let count = "SELECT count(*) FROM claims WHERE resource IS NULL";
+        let unchanged: i64 = database.query_row(count, [], |row| row.get(0)).expect("a count");
+        assert_eq!(unchanged, 1, "{column}");
+    }
+}
+
+#[test]
+fn ik_12_a_store_that_is_moved_away_under_a_replay_is_noticed() {
+    let world = sqlite();
+    let process = world.process(10);
+    created(process.begin()).complete("r-1", b"ok").expect("it completes");
+    // So that the move has a time of its own.
+    std::thread::sleep(Duration::from_millis(20));
+    replayed(process.begin());
+    let aside = world.path().with_file_name("aside");
+    std::fs::rename(world.path(), &aside).expect("it can be moved");
+    assert_eq!(process.refused_with(BODY), Code::IdempotencyStoreUnavailable);
+    std::fs::rename(&aside, world.path()).expect("it can be moved back");
+    replayed(process.begin());
+
+    let directory = world.path().parent().expect("a directory").to_path_buf();
+    let elsewhere = directory.with_extension("moved");
+    std::fs::rename(&directory, &elsewhere).expect("it can be moved");
+    // What the file itself does not show is looked at again after 10 ms.
+    std::thread::sleep(Duration::from_millis(20));
+    let refused = process.refused_with(BODY);
+    std::fs::rename(&elsewhere, &directory).expect("it can be moved back");
+    assert_eq!(refused, Code::IdempotencyStoreUnavailable);
+    std::fs::remove_file(world.path()).expect("it can be removed");
+    assert_eq!(process.refused_with(BODY), Code::IdempotencyStoreUnavailable);
+}
+
+#[test]
 fn ik_13_a_copied_store_gives_no_key_away() {
     let world = sqlite();
     let process = world.process(10);

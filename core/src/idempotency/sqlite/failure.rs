@@ -67,6 +67,11 @@ pub(super) fn is_taken(error: &rusqlite::Error) -> bool {
     error.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_CONSTRAINT_UNIQUE)
 }
 
+/// Whether what stands there could not be read.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
 /// The error for a failure of the commit itself: the change may or may not have happened.
 pub(super) fn in_commit(path: &Path, error: rusqlite::Error) -> Error {
     explain(path, error).with_reason("commit")

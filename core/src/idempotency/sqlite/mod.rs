@@ -4,6 +4,7 @@
 //! - `row`: a record as columns, with a check value over all of them;
 //! - `inherited`: what happens to connections in a forked child;
 //! - `check`: looking at a store without changing it;
+//! - `place`: whether the file still stands under its name;
 //! - `failure`: what SQLite's results mean here.
 //!
 //! SQLite reaches the disk by itself and not through `storage`: its own locks, its own recovery. What it is asked to do
@@ -14,6 +15,7 @@ mod check;
 mod failure;
 mod inherited;
 mod open;
+mod place;
 mod row;
 
 pub use check::{CheckedStore, check_store};
@@ -27,12 +29,13 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use self::failure::{Failure, corrupt};
+use self::place::Place;
 use super::engine::{Change, ClaimStore, Swept};
 use super::{ClaimName, ClaimRecord, Patience};
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::storage::{FileIdentity, FileSystem, Interest, Notifier, fork_generation, quiet};
+use crate::storage::{FileSystem, Interest, Notifier, fork_generation, quiet};
 
 /// Expired claims that one call of a sweep removes at most. Each lies on a page of its own in the index of names, and a
 /// disk writes up to a hundred scattered pages in some milliseconds, but many more not in some milliseconds more.
@@ -52,7 +55,7 @@ pub(super) struct SqliteClaims {
     signal: PathBuf,
     files: Arc<dyn FileSystem>,
     /// The file that was opened. Another one under its name is another store.
-    identity: FileIdentity,
+    place: Place,
     generation: u64,
     connection: Mutex<Option<Connection>>,
     sweep_from: Mutex<(i64, i64)>,
@@ -75,7 +78,7 @@ impl SqliteClaims {
             path: path.to_owned(),
             signal: signal.into(),
             files: Arc::clone(&host.files),
-            identity,
+            place: Place::of(path, identity, host),
             generation: fork_generation(),
             connection: Mutex::new(Some(connection)),
             sweep_from: Mutex::new(inherited::BEGINNING),
@@ -113,18 +116,6 @@ impl SqliteClaims {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file that was removed or replaced under an open store holds claims that nobody else will see.
-    fn still_stands(&self) -> Result<()> {
-        match self.files.metadata(&self.path) {
-            Ok(found) if found.identity == self.identity => Ok(()),
-            Ok(_) => Err(failure::unavailable(&self.path, "the store's file was replaced while it was open")),
-            Err(error) => {
-                Err(failure::unavailable(&self.path, "the store's file is not there any more")
-                    .with_source(error))
-            }
-        }
-    }
-
     /// Tries until it is not somebody else's turn.
     fn retry<T>(
         &self,
@@ -148,7 +139,7 @@ impl SqliteClaims {
         mut act: impl FnMut(&Connection) -> std::result::Result<(bool, T), Failure>,
     ) -> Result<T> {
         self.retry(patience, |connection| {
-            self.still_stands()?;
+            self.place.look()?;
             connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             let acted = act(connection);
             let ended = match &acted {
@@ -204,7 +195,7 @@ impl SqliteClaims {
 impl ClaimStore for SqliteClaims {
     fn read(&self, name: &ClaimName, patience: &mut Patience) -> Result<Option<ClaimRecord>> {
         self.retry(patience, |connection| {
-            self.still_stands()?;
+            self.place.look_again()?;
             Ok(self.find(connection, name)?.map(|(_, record)| record))
         })
     }
@@ -228,8 +219,7 @@ impl ClaimStore for SqliteClaims {
         })
     }
 
-    /// One statement that is its own transaction: the name's uniqueness is what excludes. The file was found in its place
-    /// by the look that comes before.
+    /// One statement that is its own transaction: the name's uniqueness is what excludes.
     fn insert(
         &self,
         name: &ClaimName,
@@ -237,7 +227,10 @@ impl ClaimStore for SqliteClaims {
         make: &mut dyn FnMut() -> ClaimRecord,
     ) -> Result<bool> {
         loop {
-            let inserted = self.with(|connection| Ok(row::insert(connection, name, &make())?));
+            let inserted = self.with(|connection| {
+                self.place.look()?;
+                Ok(row::insert(connection, name, &make())?)
+            });
             match inserted {
                 Ok(()) => {
                     self.is_failing.store(false, Ordering::Relaxed);
@@ -254,6 +247,40 @@ impl ClaimStore for SqliteClaims {
             // Whoever wrote may have taken the name; then there is nothing to wait for.
             if self.read(name, patience)?.is_some() {
                 return Ok(false);
+            }
+        }
+    }
+
+    /// One statement that is its own transaction: it finds the row by every column as it was written.
+    fn replace(
+        &self,
+        name: &ClaimName,
+        patience: &mut Patience,
+        held: &ClaimRecord,
+        make: &mut dyn FnMut() -> ClaimRecord,
+    ) -> Result<bool> {
+        loop {
+            let replaced = self.with(|connection| {
+                self.place.look()?;
+                Ok(row::replace(connection, name, held, &make())?)
+            });
+            match replaced {
+                Ok(is_replaced) => {
+                    if is_replaced {
+                        self.is_failing.store(false, Ordering::Relaxed);
+                    }
+                    return Ok(is_replaced);
+                }
+                Err(Failure::Busy) => patience.pause()?,
+                // Nothing is written of what cannot be read.
+                Err(Failure::Sqlite(error)) if failure::is_damage(&error) => {
+                    return Err(failure::explain(&self.path, error));
+                }
+                Err(Failure::Sqlite(error)) => {
+                    self.is_failing.store(true, Ordering::Relaxed);
+                    return Err(failure::in_commit(&self.path, error));
+                }
+                Err(Failure::Own(error)) => return Err(error),
             }
         }
     }

@@ -4,10 +4,11 @@
 //! claim. See `docs/format/idempotency.md`.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::super::claim::{ClaimRecord, ClaimState, ClaimToken, Owner, Stamp};
 use super::super::{ClaimName, Fingerprint};
@@ -95,11 +96,13 @@ pub(super) fn answer_bytes(row: &Row<'_>) -> usize {
 /// Understands a row; none where it makes no sense.
 pub(super) fn read(row: &Row<'_>) -> Option<Found> {
     let mut columns = [ValueRef::Null; CHECK + 1];
+    let mut check = Check::new();
     for (place, column) in columns.iter_mut().enumerate() {
         *column = row.get_ref(place).ok()?;
+        if (NAME..CHECK).contains(&place) {
+            check.add(*column);
+        }
     }
-    let mut check = Check::new();
-    columns[NAME..CHECK].iter().for_each(|column| check.add(*column));
     if columns[CHECK].as_i64().ok()? != check.value() {
         return None;
     }
@@ -139,7 +142,7 @@ pub(super) fn insert(
         columns!(),
         ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
     );
-    write(connection, INSERT, None, name, record)
+    write(connection, INSERT, None, name, record).map(drop)
 }
 
 /// Writes a record in the place of another.
@@ -152,7 +155,43 @@ pub(super) fn update(
     const UPDATE: &str = "UPDATE claims SET operation = ?3, scope = ?4, state = ?5, token = ?6, fingerprint = ?7, \
         owner = ?8, resource = ?9, answer = ?10, completed_ms = ?11, window_ms = ?12, expires_ms = ?13, \
         check_value = ?14 WHERE id = ?1 AND name = ?2";
-    write(connection, UPDATE, Some(id), name, record)
+    write(connection, UPDATE, Some(id), name, record).map(drop)
+}
+
+/// Writes a record in the place of a reservation with the same token and fingerprint, if every column of the row is as
+/// that was written; answers whether it was.
+pub(super) fn replace(
+    connection: &Connection,
+    name: &ClaimName,
+    held: &ClaimRecord,
+    record: &ClaimRecord,
+) -> rusqlite::Result<bool> {
+    const REPLACE: &str = "UPDATE claims SET state = ?4, owner = ?7, resource = ?8, answer = ?9, completed_ms = ?10, \
+        window_ms = ?11, expires_ms = ?12, check_value = ?13 WHERE name = ?1 AND operation = ?2 AND scope = ?3 \
+        AND token = ?5 AND fingerprint = ?6 AND state = ?14 AND owner IS ?15 AND check_value = ?16 \
+        AND resource IS NULL AND answer IS NULL AND completed_ms IS NULL AND window_ms IS NULL AND expires_ms IS NULL";
+    let (held, next) = (Columns::of(name, held), Columns::of(name, record));
+    connection
+        .prepare_cached(REPLACE)?
+        .execute(params![
+            name.digest().as_slice(),
+            name.operation(),
+            next.scope,
+            next.state,
+            record.token.as_bytes().as_slice(),
+            record.fingerprint.as_bytes().as_slice(),
+            next.owner,
+            next.resource,
+            next.answer,
+            next.completed,
+            next.window,
+            next.expires,
+            next.check,
+            held.state,
+            held.owner,
+            held.check,
+        ])
+        .map(|rows| rows == 1)
 }
 
 /// Removes a row.
@@ -160,73 +199,139 @@ pub(super) fn delete(connection: &Connection, id: i64) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM claims WHERE id = ?1")?.execute([id]).map(drop)
 }
 
+/// Writes a row whole and answers how many that were.
 fn write(
     connection: &Connection,
     statement: &str,
     id: Option<i64>,
     name: &ClaimName,
     record: &ClaimRecord,
-) -> rusqlite::Result<()> {
-    // Never fails: a list of texts has a JSON form.
-    let scope = serde_json::to_string(name.scope()).unwrap_or_default();
-    let (mut owner, mut resource, mut answer, mut times) = (None, None, None, None);
-    let state = match &record.state {
-        ClaimState::Reserved { is_marked, owner: held_by } => {
-            // Never fails: texts and whole numbers have a JSON form.
-            owner = held_by
-                .as_ref()
-                .map(|owner| serde_json::to_string(&OwnerColumn::of(owner)).unwrap_or_default());
-            if *is_marked { MARKED } else { RESERVED }
-        }
-        ClaimState::Finished { resource: made, answer: saved, completed_ms, window_ms } => {
-            resource = Some(made.as_str());
-            answer = saved.as_deref();
-            let expires = clamped(completed_ms.saturating_add(*window_ms));
-            times = Some((bits(*completed_ms), bits(*window_ms), expires));
-            FINISHED
-        }
-    };
-    let completed = times.map(|(completed, _, _)| completed);
-    let window = times.map(|(_, window, _)| window);
-    let expires = times.map(|(_, _, expires)| expires);
+) -> rusqlite::Result<usize> {
+    let columns = Columns::of(name, record);
+    connection.prepare_cached(statement)?.execute(params![
+        id,
+        name.digest().as_slice(),
+        name.operation(),
+        columns.scope,
+        columns.state,
+        record.token.as_bytes().as_slice(),
+        record.fingerprint.as_bytes().as_slice(),
+        columns.owner,
+        columns.resource,
+        columns.answer,
+        columns.completed,
+        columns.window,
+        columns.expires,
+        columns.check,
+    ])
+}
 
-    let mut check = Check::new();
-    check.blob(Some(name.digest()));
-    check.text(Some(name.operation()));
-    check.text(Some(&scope));
-    check.number(Some(state));
-    check.blob(Some(record.token.as_bytes()));
-    check.blob(Some(record.fingerprint.as_bytes()));
-    check.text(owner.as_deref());
-    check.text(resource);
-    check.blob(answer);
-    [completed, window, expires].into_iter().for_each(|number| check.number(number));
+/// The columns of a row that are made of more than one value of its record.
+struct Columns<'a> {
+    scope: String,
+    state: i64,
+    owner: Option<String>,
+    resource: Option<&'a str>,
+    answer: Option<&'a [u8]>,
+    completed: Option<i64>,
+    window: Option<i64>,
+    expires: Option<i64>,
+    check: i64,
+}
 
-    let name_digest = name.digest().as_slice();
-    let (token, fingerprint) = (record.token.as_bytes().as_slice(), record.fingerprint.as_bytes().as_slice());
-    connection
-        .prepare_cached(statement)?
-        .execute(params![
-            id,
-            name_digest,
-            name.operation(),
-            scope,
-            state,
-            token,
-            fingerprint,
-            owner,
-            resource,
-            answer,
-            completed,
-            window,
-            expires,
-            check.value(),
-        ])
-        .map(drop)
+impl<'a> Columns<'a> {
+    fn of(name: &ClaimName, record: &'a ClaimRecord) -> Self {
+        let mut columns = Columns {
+            scope: scope_text(name.scope()),
+            state: RESERVED,
+            owner: None,
+            resource: None,
+            answer: None,
+            completed: None,
+            window: None,
+            expires: None,
+            check: 0,
+        };
+        match &record.state {
+            ClaimState::Reserved { is_marked, owner } => {
+                columns.owner = owner.as_ref().map(owner_text);
+                columns.state = if *is_marked { MARKED } else { RESERVED };
+            }
+            ClaimState::Finished { resource, answer, completed_ms, window_ms } => {
+                columns.resource = Some(resource.as_str());
+                columns.answer = answer.as_deref();
+                columns.completed = Some(bits(*completed_ms));
+                columns.window = Some(bits(*window_ms));
+                columns.expires = Some(clamped(completed_ms.saturating_add(*window_ms)));
+                columns.state = FINISHED;
+            }
+        }
+        let mut check = Check::new();
+        check.blob(Some(name.digest()));
+        check.text(Some(name.operation()));
+        check.text(Some(&columns.scope));
+        check.number(Some(columns.state));
+        check.blob(Some(record.token.as_bytes()));
+        check.blob(Some(record.fingerprint.as_bytes()));
+        check.text(columns.owner.as_deref());
+        check.text(columns.resource);
+        check.blob(columns.answer);
+        [columns.completed, columns.window, columns.expires]
+            .into_iter()
+            .for_each(|number| check.number(number));
+        columns.check = check.value();
+        columns
+    }
+}
+
+/// A list of texts as JSON.
+fn scope_text(scope: &[String]) -> String {
+    let mut out = String::with_capacity(scope.iter().map(|part| part.len() + 3).sum::<usize>() + 1);
+    out.push('[');
+    for (at, part) in scope.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        push_string(part, &mut out);
+    }
+    out.push(']');
+    out
+}
+
+/// What [`OwnerColumn`] reads.
+fn owner_text(owner: &Owner) -> String {
+    let (process, refreshed) = (&owner.process, &owner.refreshed);
+    let mut out = String::with_capacity(320);
+    // Writing into a string never fails.
+    let _ = write!(out, "{{\"pid\":{},\"start\":{}", process.pid, process.start);
+    for (name, text) in
+        [("boot", &process.boot), ("pidNamespace", &process.pid_namespace), ("host", &process.host)]
+    {
+        let _ = write!(out, ",\"{name}\":");
+        push_string(text, &mut out);
+    }
+    let Stamp { wall_ms, awake_ms, slept_ms } = refreshed;
+    let _ = write!(
+        out,
+        ",\"refreshedMs\":{wall_ms},\"refreshedAwakeMs\":{awake_ms},\"refreshedSleptMs\":{slept_ms}}}"
+    );
+    out
+}
+
+/// A text as JSON. All of its bytes are looked at in one go, which a processor does many at a time.
+fn push_string(text: &str, out: &mut String) {
+    if text.bytes().fold(false, |found, byte| found | (byte < 0x20) | (byte == b'\\') | (byte == b'"')) {
+        // Never fails: a text has a JSON form.
+        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    } else {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    }
 }
 
 /// The owner as its column says it: JSON, so that an operator reads it too.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct OwnerColumn<'a> {
     pid: u32,
@@ -242,21 +347,7 @@ struct OwnerColumn<'a> {
     refreshed_slept_ms: u64,
 }
 
-impl<'a> OwnerColumn<'a> {
-    fn of(owner: &'a Owner) -> Self {
-        let (process, refreshed) = (&owner.process, &owner.refreshed);
-        OwnerColumn {
-            pid: process.pid,
-            start: process.start,
-            boot: Cow::from(&process.boot),
-            pid_namespace: Cow::from(&process.pid_namespace),
-            host: Cow::from(&process.host),
-            refreshed_ms: refreshed.wall_ms,
-            refreshed_awake_ms: refreshed.awake_ms,
-            refreshed_slept_ms: refreshed.slept_ms,
-        }
-    }
-
+impl OwnerColumn<'_> {
     fn into_owner(self) -> Owner {
         Owner {
             process: ProcessIdentity {
@@ -283,8 +374,11 @@ struct Check {
     length: usize,
 }
 
-/// What is gathered before it is summed up, in bytes.
-const GATHERED: usize = 256;
+/// What is gathered before it is summed up, in bytes: a whole row whose answer is that of a small service.
+const GATHERED: usize = 768;
+
+/// A column's type and its length.
+const BEFORE_COLUMN: usize = 1 + 8;
 
 impl Check {
     fn new() -> Self {
@@ -314,24 +408,22 @@ impl Check {
     }
 
     fn feed(&mut self, kind: u8, bytes: &[u8]) {
-        self.gather(&[kind]);
-        self.gather(&(bytes.len() as u64).to_le_bytes());
-        self.gather(bytes);
-    }
-
-    fn gather(&mut self, bytes: &[u8]) {
-        if let Some(room) = self.gathered[self.length..].get_mut(..bytes.len()) {
-            room.copy_from_slice(bytes);
-            self.length += bytes.len();
-            return;
+        let mut before = [kind; BEFORE_COLUMN];
+        before[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        if self.length + BEFORE_COLUMN + bytes.len() > GATHERED {
+            self.sum_up();
         }
-        self.sum_up();
-        match self.gathered.get_mut(..bytes.len()) {
+        self.gathered[self.length..self.length + BEFORE_COLUMN].copy_from_slice(&before);
+        self.length += BEFORE_COLUMN;
+        match self.gathered[self.length..].get_mut(..bytes.len()) {
             Some(room) => {
                 room.copy_from_slice(bytes);
-                self.length = bytes.len();
+                self.length += bytes.len();
             }
-            None => self.crc = crc32c::crc32c_append(self.crc, bytes),
+            None => {
+                self.sum_up();
+                self.crc = crc32c::crc32c_append(self.crc, bytes);
+            }
         }
     }
 

@@ -122,6 +122,8 @@ pub(crate) struct ReplayKeys {
     target: Acknowledged,
     /// The number up to which the log was read or told; above the reach where corrupt records stand at the end.
     covered: u64,
+    /// Whether keys have been looked up since it was opened.
+    was_asked: bool,
 }
 
 impl ReplayKeys {
@@ -163,7 +165,8 @@ impl ReplayKeys {
         };
         let covered = store.reach().sequence;
         let run = Arc::clone(run);
-        let mut keys = ReplayKeys { run, log, store, condition, target: acknowledged, covered };
+        let mut keys =
+            ReplayKeys { run, log, store, condition, target: acknowledged, covered, was_asked: false };
         keys.restore()?;
         Ok(keys)
     }
@@ -175,6 +178,10 @@ impl ReplayKeys {
     /// As [`ReplayKeys::open`]; then nothing was found out.
     pub(crate) fn look_up(&mut self, keys: &[Key], found: &mut Vec<Option<u64>>) -> Result<()> {
         self.restore()?;
+        if std::mem::replace(&mut self.was_asked, true) && self.store.deepen().is_err() {
+            self.condition = Condition::Damaged;
+            self.restore()?;
+        }
         match self.store.look_up(keys, found) {
             Ok(()) => Ok(()),
             Err(_) => {

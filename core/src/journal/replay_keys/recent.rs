@@ -152,6 +152,7 @@ fn frame(bytes: &[u8], chain: u32, keys: &mut Vec<(Key, u64)>) -> Option<(usize,
     if crc32c::crc32c_append(chain, proved) != crc {
         return None;
     }
+    keys.reserve(count);
     keys.extend(body.chunks_exact(KEYED).filter_map(|bytes| {
         let (key, sequence) = bytes.split_at(32);
         Some((key.try_into().ok()?, u64::from_le_bytes(sequence.try_into().ok()?)))

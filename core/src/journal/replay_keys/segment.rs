@@ -249,6 +249,22 @@ impl Segment {
         Ok(None)
     }
 
+    /// Reads further planes of the sketch, up to this many.
+    ///
+    /// # Errors
+    /// A plane that does not prove itself, or as the system says it.
+    pub(super) fn add_planes(&mut self, planes: usize) -> Result<(), Trouble> {
+        let Header { count, crc_of_planes, .. } = self.header;
+        let known = self.sketch.planes();
+        for (at, crc) in crc_of_planes.into_iter().enumerate().take(planes).skip(known) {
+            let plane = read_proved(&*self.file, self.header.plane_at(at), count, crc)?;
+            if !self.sketch.add_plane(plane, count) {
+                return Err(Trouble::Damaged);
+            }
+        }
+        Ok(())
+    }
+
     /// Keeps at most this many planes of the sketch in memory.
     pub(super) fn keep_planes(&mut self, planes: usize) {
         if self.sketch.planes() > planes {

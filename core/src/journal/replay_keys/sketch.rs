@@ -98,7 +98,8 @@ impl SketchBuilder {
 pub(super) struct Sketch {
     bits: u32,
     words: Vec<u64>,
-    /// Where in the unary part each 64th quotient begins.
+    /// For each 64th quotient from the second such on: which word of the unary part has the zero before it, in the upper
+    /// 26 bits, and how many zeros precede that one in the word. So they are made by counting alone.
     samples: Vec<u32>,
     planes: Vec<Vec<u8>>,
 }
@@ -110,20 +111,19 @@ impl Sketch {
             return None;
         }
         let mut samples = Vec::with_capacity(usize::try_from((1_u64 << bits).div_ceil(SAMPLED)).ok()?);
-        samples.push(0);
         let (mut quotients, mut ones) = (0_u64, 0_u64);
         let end = count + (1 << bits);
         for (at, word) in (0_u64..).zip(&words) {
+            let here = u64::from(word.count_ones());
+            ones += here;
             let valid = end.saturating_sub(at * 64).min(64);
-            let mut zeros = !word & u64::MAX.checked_shr(64 - u32::try_from(valid).ok()?).unwrap_or(0);
-            ones += u64::from(word.count_ones());
-            while zeros != 0 {
-                quotients += 1;
-                if quotients % SAMPLED == 0 && quotients < 1 << bits {
-                    samples.push(u32::try_from(at * 64 + u64::from(zeros.trailing_zeros()) + 1).ok()?);
-                }
-                zeros &= zeros - 1;
+            let zeros =
+                if valid == 64 { 64 - here } else { u64::from((!word & !(u64::MAX << valid)).count_ones()) };
+            let sampled = (quotients + zeros) / SAMPLED * SAMPLED;
+            if sampled > quotients && sampled < 1 << bits {
+                samples.push(u32::try_from(at * 64 + sampled - quotients - 1).ok()?);
             }
+            quotients += zeros;
         }
         (quotients == 1 << bits && ones == count).then_some(Sketch { bits, words, samples, planes })
     }
@@ -136,6 +136,15 @@ impl Sketch {
 
     pub(super) fn planes(&self) -> usize {
         self.planes.len()
+    }
+
+    /// Adds the next plane; false where it is not one of so many entries.
+    pub(super) fn add_plane(&mut self, plane: Vec<u8>, count: u64) -> bool {
+        let fits = plane.len() as u64 == count;
+        if fits {
+            self.planes.push(plane);
+        }
+        fits
     }
 
     /// Forgets planes above this number of them.
@@ -162,13 +171,18 @@ impl Sketch {
 
     /// Where in the unary part a quotient begins.
     fn start(&self, quotient: u64) -> Option<u64> {
-        let sample = self.samples.get(usize::try_from(quotient / SAMPLED).ok()?)?;
-        let mut left = u32::try_from(quotient % SAMPLED).ok()?;
-        if left == 0 {
-            return Some(u64::from(*sample));
+        if quotient == 0 {
+            return Some(0);
         }
-        let mut at = u64::from(*sample / 64);
-        let mut zeros = !self.word(at)? & (u64::MAX << (sample % 64));
+        // The zero before the quotient is this one from the word's beginning on, counted from 1.
+        let mut left = u32::try_from(quotient % SAMPLED).ok()?;
+        let mut at = 0;
+        if let Some(sample) = usize::try_from(quotient / SAMPLED).ok()?.checked_sub(1) {
+            let sample = self.samples.get(sample)?;
+            at = u64::from(*sample / 64);
+            left += sample % 64 + 1;
+        }
+        let mut zeros = !self.word(at)?;
         while zeros.count_ones() < left {
             left -= zeros.count_ones();
             at += 1;

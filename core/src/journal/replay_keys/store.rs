@@ -10,6 +10,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use super::entry::Entry;
 use super::merge::Merge;
 use super::recent::{self, Head, Listed, Recent};
@@ -24,6 +26,13 @@ const LARGEST_RECENT: u64 = 16 * 1024 * 1024;
 /// A segment is merged no further than this.
 const LARGEST_SEGMENT: u64 = 1 << 30;
 
+/// A key is a hash, so that any part of it is spread already; but whoever chooses event ids must not choose where it falls.
+type RecentKeys = HashMap<Key, u64, RandomState>;
+
+/// How many planes are read where a store is opened. With one of them a key that is new is looked for in the entries once
+/// in 128 to 256 times a segment.
+const PLANES_AT_OPENING: usize = 1;
+
 /// The files of an index, and what is kept of them in memory.
 #[derive(Debug)]
 pub(super) struct Store {
@@ -32,8 +41,11 @@ pub(super) struct Store {
     /// The oldest first.
     segments: Vec<Segment>,
     merges: Vec<Merge>,
-    keys: HashMap<Key, u64>,
+    keys: RecentKeys,
     recent: Option<RecentFile>,
+    /// The sketches were read with fewer planes than there is room for: a process that appends one page and ends is served
+    /// faster so, although some more entries are read.
+    is_shallow: bool,
     reach: Reach,
     next_number: u64,
     /// Files that nothing lists any more.
@@ -57,8 +69,9 @@ impl Store {
             shape,
             segments: Vec::new(),
             merges: Vec::new(),
-            keys: HashMap::new(),
+            keys: RecentKeys::default(),
             recent: None,
+            is_shallow: false,
             reach: Reach::default(),
             next_number: 1,
             garbage: Vec::new(),
@@ -90,7 +103,8 @@ impl Store {
     fn take_over(&mut self, number: u64, recent: Recent) -> Result<(), Trouble> {
         let file = self.directory.open_data(&recent::name(number), DataAccess::Write)?;
         let counts: Vec<u64> = recent.head.segments.iter().map(|listed| listed.count).collect();
-        let planes = planes_for(&counts, self.shape.sketches);
+        let planes = planes_for(&counts, self.shape.sketches).min(PLANES_AT_OPENING);
+        self.is_shallow = true;
         for Listed { number, level, count, crc } in recent.head.segments {
             let segment = Segment::open(&*self.directory, number, level, crc, planes)?;
             if segment.header.count != count {
@@ -101,6 +115,7 @@ impl Store {
         self.next_number = recent.head.next_number.max(number + 1);
         self.recent = Some(RecentFile { number, file, end: recent.end, chain: recent.chain });
         self.reach = recent.reach;
+        self.keys.reserve(recent.keys.len());
         for (key, sequence) in recent.keys {
             self.keys.entry(key).or_insert(sequence);
         }
@@ -141,26 +156,32 @@ impl Store {
         self.keys.is_empty() && self.segments.is_empty()
     }
 
+    /// Reads what of the sketches was left out at the opening, because another page has come.
+    ///
     /// # Errors
     /// A segment that is not whole, or as the system says it.
-    pub(super) fn look_up(&self, keys: &[Key], found: &mut Vec<Option<u64>>) -> Result<(), Trouble> {
-        found.clear();
-        for key in keys {
-            found.push(self.look_up_one(key)?);
+    pub(super) fn deepen(&mut self) -> Result<(), Trouble> {
+        if std::mem::take(&mut self.is_shallow) {
+            let capacities: Vec<u64> = self.segments.iter().map(|known| known.header.capacity).collect();
+            let planes = planes_for(&capacities, self.shape.sketches);
+            self.segments.iter_mut().try_for_each(|known| known.add_planes(planes))?;
         }
         Ok(())
     }
 
-    fn look_up_one(&self, key: &Key) -> Result<Option<u64>, Trouble> {
-        if let Some(sequence) = self.keys.get(key) {
-            return Ok(Some(*sequence));
-        }
+    /// Each segment is asked for all keys before the next one is, so that its sketch stays near the processor.
+    ///
+    /// # Errors
+    /// A segment that is not whole, or as the system says it.
+    pub(super) fn look_up(&self, keys: &[Key], found: &mut Vec<Option<u64>>) -> Result<(), Trouble> {
+        found.clear();
+        found.extend(keys.iter().map(|key| self.keys.get(key).copied()));
         for segment in &self.segments {
-            if let Some(sequence) = segment.look_up(key)? {
-                return Ok(Some(sequence));
+            for (key, found) in keys.iter().zip(&mut *found).filter(|(_, found)| found.is_none()) {
+                *found = segment.look_up(key)?;
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Adds keys and moves the reach.
