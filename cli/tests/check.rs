@@ -1,6 +1,7 @@
 //! `gallivant check` over a directory with one of every damage, and `gallivant doctor`.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +13,7 @@ use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use serde_json::json;
 
 use crate::support::task::TaskRoot;
-use crate::{arguments, call, session, tree};
+use crate::{Called, arguments, call, program, session, tree};
 
 /// Verdict by path, as JSON tells it.
 fn verdicts(root: &Path) -> (BTreeMap<String, String>, Option<i32>) {
@@ -256,4 +257,43 @@ fn the_doctor_tries_a_directory_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(root.path()).expect("a directory").count(), 0);
     let called = call(["doctor", "/proc"]).with_status(1);
     assert!(called.out.contains("nothing can be made here"), "{called:?}");
+}
+
+/// What the doctor says of one thing, whatever the machine is like.
+fn said_of(what: &str, supervisor: &Path) -> serde_json::Value {
+    let asked = program().args(["doctor", "--json"]).env("GALLIVANT_SUPERVISE", supervisor).output();
+    let called = Called::of(asked.expect("the program runs"));
+    called
+        .json()
+        .into_iter()
+        .find(|tried| tried["what"] == what)
+        .unwrap_or_else(|| panic!("{what}: {called:?}"))
+}
+
+#[test]
+fn the_doctor_says_where_the_supervisor_is_and_what_to_do_without_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let supervisor = root.path().join("a-supervisor");
+    let said = said_of("gallivant-supervise", &supervisor);
+    assert_eq!((&said["found"], &said["isProblem"]), (&json!("not found"), &json!(false)), "{said}");
+    assert!(said["remedy"].as_str().is_some_and(|remedy| remedy.contains("GALLIVANT_SUPERVISE")), "{said}");
+    std::fs::write(&supervisor, "#!/bin/sh\n").expect("written");
+    std::fs::set_permissions(&supervisor, std::fs::Permissions::from_mode(0o755)).expect("rights");
+    let said = said_of("gallivant-supervise", &supervisor);
+    assert_eq!(said["remedy"], serde_json::Value::Null, "{said}");
+    assert!(said["found"].as_str().is_some_and(|found| found.contains("a-supervisor")), "{said}");
+}
+
+#[test]
+fn ex_ver_37_the_doctor_says_whether_the_sandbox_is_proved_or_why_not_with_the_remedy() {
+    let said = said_of("sandbox", Path::new("none"));
+    assert_eq!(said["isProblem"], json!(false), "{said}");
+    let found = said["found"].as_str().expect("a text");
+    match said["remedy"].as_str() {
+        None => assert_eq!(found, "bubblewrap is proved to keep commands in"),
+        Some(remedy) => {
+            assert!(found.starts_with("the sandbox is not proved to work: "), "{said}");
+            assert!(remedy.contains("bubblewrap") || remedy.contains("macOS"), "{said}");
+        }
+    }
 }
