@@ -93,3 +93,51 @@ fn what_a_hook_would_find_is_told_by_hand() {
     let found = hook(None, &["--check"], "");
     assert_eq!(found.status.code(), Some(1));
 }
+
+/// What a program does before its first line that is linked with the C library in it, as the release is: `execve`, the heap and
+/// the thread's own memory, its stack's limit, its own name, a number by chance, and what is only read from then on.
+const BEFORE_MAIN: usize = 14;
+const MOST: usize = 90;
+
+/// The system calls from the first line of the program on; none where `strace` is not there or may not trace.
+fn traced(root: &std::path::Path) -> Option<Vec<String>> {
+    let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        eprintln!("strace is not there or may not trace: no system calls were counted");
+        return None;
+    }
+    // As a harness calls it: a process of the session, by way of a shell, with the payload in a pipe that is closed. The record
+    // has rested by then, and the strace between the two is one process more than in life.
+    let script = r#"
+        printf '{"hook_event_name":"UserPromptSubmit"}' | "$G" hook claude
+        sleep 0.1
+        printf '{"hook_event_name":"Stop"}' | (sleep 0.1; exec strace -f -qq -o "$TRACE" "$G" hook claude)
+    "#;
+    let trace = root.join("trace");
+    let status = program()
+        .args(["wrap", "--agent", "a", "--dir"])
+        .arg(root)
+        .args(["--", "sh", "-c", script])
+        .env("G", env!("CARGO_BIN_EXE_gallivant"))
+        .env("TRACE", &trace)
+        .status();
+    assert!(status.expect("the program runs").success());
+    let text = std::fs::read_to_string(trace).expect("a trace");
+    let calls = text.lines().map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '));
+    let begun = calls.skip_while(|call| !call.starts_with("rt_sigprocmask(SIG_SETMASK, [HUP INT TERM]"));
+    // The second half of a call that another thread's came between, and ends of processes, are none; a debug build asks of each
+    // descriptor that it closes whether it is open.
+    let is_call = |call: &&str| !call.starts_with(['<', '+']) && !call.contains("F_GETFD");
+    Some(begun.filter(is_call).map(str::to_owned).collect())
+}
+
+#[test]
+fn hs_115_a_hook_with_a_transition_makes_at_most_ninety_system_calls() {
+    let root = tempfile::tempdir().expect("a directory");
+    let Some(calls) = traced(root.path()) else { return };
+    let record = std::fs::read_to_string(root.path().join("a/harness-state")).expect("a record");
+    assert!(record.contains(r#""process":{"pid":"#), "the harness was attached: {record}");
+    assert!(calls.iter().any(|call| call.starts_with("rename")), "{calls:#?}");
+    assert_eq!(calls.iter().filter(|call| call.contains("/proc/self/status")).count(), 1, "{calls:#?}");
+    assert!(calls.len() + BEFORE_MAIN <= MOST, "{} calls\n{}", calls.len() + BEFORE_MAIN, calls.join("\n"));
+}

@@ -232,6 +232,19 @@ impl Writer {
         Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
+    /// The harness's process that the own record names, read without the lock. What was read is kept as what was judged: as
+    /// long as it stands, the next call need not read it again.
+    pub(crate) fn look_for_attached(&self) -> Option<HarnessProcess> {
+        let mut bytes = Vec::new();
+        let read_at_ms = self.seat.host.clock.wall_ms();
+        let file = self.seat.host.files.read_file(&self.seat.record_path, MAX_RECORD_BYTES, &mut bytes);
+        let Stored::Parsed(parsed) = Stored::of(file, bytes) else { return None };
+        let own = Some(&parsed.record).filter(|record| record.incarnation == self.identity.token);
+        let process = own.and_then(|record| record.extension.as_ref()?.process.clone());
+        self.memory().judged = Judged::read(parsed, read_at_ms);
+        process
+    }
+
     /// Whether the floor says that another session has claimed; a look without the lock, which is enough because a floor
     /// never falls. What cannot be read now says nothing.
     pub(crate) fn is_fenced_by_floor(&self) -> bool {

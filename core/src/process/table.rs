@@ -1,7 +1,7 @@
 //! The trait through which facts about processes come in, and the machine's own table.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
@@ -9,6 +9,7 @@ use rustix::io::retry_on_intr;
 
 use super::signal::{Signal, Signalled};
 use super::{ProcessIdentity, TableEntry};
+use crate::forks;
 
 /// Facts about processes of this machine, as this process's pid namespace counts them.
 pub trait ProcessTable: Send + Sync + fmt::Debug {
@@ -130,20 +131,14 @@ impl ProcessTable for SystemProcessTable {
         self.own().1
     }
 
-    /// The start time is read once for each pid that this process has had: it does not change, a fork changes the pid.
+    /// Read once, and again in a forked child.
     fn own(&self) -> (u32, u64) {
-        static KNOWN: std::sync::Mutex<Option<(u32, u64)>> = std::sync::Mutex::new(None);
-        let pid = self.own_pid();
-        let known = KNOWN.try_lock().ok().and_then(|known| *known);
-        if let Some((_, start)) = known.filter(|(known_pid, _)| *known_pid == pid) {
-            return (pid, start);
-        }
-        let ProcessFact::Running { start } = self.own_fact() else { return (pid, 0) };
-        // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
-        if let Ok(mut known) = KNOWN.try_lock() {
-            *known = Some((pid, start));
-        }
-        (pid, start)
+        static KNOWN: OncePerProcess<(u32, u64)> = OncePerProcess::new();
+        let read = KNOWN.get_or_try(|| match self.own_fact() {
+            ProcessFact::Running { start } => Some((self.own_pid(), start)),
+            ProcessFact::Zombie | ProcessFact::Absent | ProcessFact::Unreadable => None,
+        });
+        read.unwrap_or_else(|| (self.own_pid(), 0))
     }
 
     #[cfg(target_os = "linux")]
@@ -272,22 +267,41 @@ fn read_whole(path: &str) -> std::io::Result<Vec<u8>> {
 #[cfg(target_os = "linux")]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's process facts")]
 fn proc_counts_as_we_do() -> bool {
-    // Asked once for each pid that this process has had: nobody is moved into another namespace, children are.
-    static KNOWN: std::sync::Mutex<Option<(u32, bool)>> = std::sync::Mutex::new(None);
-    let pid = std::process::id();
-    let known = KNOWN.try_lock().ok().and_then(|known| *known);
-    if let Some((_, ours)) = known.filter(|(known_pid, _)| *known_pid == pid) {
-        return ours;
-    }
-    let status = read_whole("/proc/self/status").unwrap_or_default();
-    let ours = is_of_one_namespace(&status).unwrap_or_else(|| {
-        std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == pid.to_string().as_str())
+    // Asked once, and again in a forked child: nobody is moved into another namespace, children are.
+    static KNOWN: OncePerProcess<bool> = OncePerProcess::new();
+    let read = KNOWN.get_or_try(|| {
+        let status = read_whole("/proc/self/status").unwrap_or_default();
+        let ours = is_of_one_namespace(&status).unwrap_or_else(|| {
+            let pid = std::process::id().to_string();
+            std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == pid.as_str())
+        });
+        Some(ours)
     });
-    // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
-    if let Ok(mut known) = KNOWN.try_lock() {
-        *known = Some((pid, ours));
+    read.unwrap_or_default()
+}
+
+/// What is asked of the system once in the life of a process, and anew in a child that it forks.
+struct OncePerProcess<T>(Mutex<Option<(u64, T)>>);
+
+impl<T: Copy> OncePerProcess<T> {
+    const fn new() -> Self {
+        OncePerProcess(Mutex::new(None))
     }
-    ours
+
+    /// What is known, else what `read` answers, which is remembered unless it is none.
+    fn get_or_try(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        let process = forks::counted();
+        // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
+        let known = self.0.try_lock().ok().and_then(|known| *known);
+        if let Some((_, value)) = known.filter(|(of, _)| *of == process) {
+            return Some(value);
+        }
+        let value = read()?;
+        if let Ok(mut known) = self.0.try_lock() {
+            *known = Some((process, value));
+        }
+        Some(value)
+    }
 }
 
 /// Reads the line of a process's pids, one for each namespace from that of the mount down to its own; `None` where an
