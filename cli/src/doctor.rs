@@ -61,7 +61,7 @@ pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
             table.push([
                 Cell::plain(tried.what),
                 Cell::new(mark, tone),
-                Cell::plain(printable(&tried.found)),
+                Cell::plain(printable(&tried.found).into_owned()),
             ]);
         }
         table.write(&mut out, screen, usize::MAX)?;

@@ -107,6 +107,13 @@ fn one_of_every_damage_is_told_from_the_others() {
     std::fs::create_dir(root.join("a-lock")).expect("a directory");
     std::os::unix::fs::symlink("/dev/null", root.join("a-lock/.harness-state.lock")).expect("a link");
     expect("a-lock/.harness-state.lock", "corrupt");
+    std::fs::create_dir(root.join("a-link")).expect("a directory");
+    std::os::unix::fs::symlink("nowhere", root.join("a-link/harness-state")).expect("a link");
+    expect("a-link/harness-state", "unreadable");
+    std::fs::create_dir(root.join("a-pipe")).expect("a directory");
+    let (pipe, mode) = (root.join("a-pipe/harness-state"), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+    expect("a-pipe/harness-state", "unreadable");
     plant(root, "a-staged/.harness-state.tmp-1-2-00000000000000aa", "{");
     expect("a-staged/.harness-state.tmp-1-2-00000000000000aa", "staged");
     plant(root, "a-left/.harness-state.tmp-1-2-00000000000000aa", "{");
@@ -130,6 +137,10 @@ fn one_of_every_damage_is_told_from_the_others() {
     expect("t-queue/local-output-queue.json", "corrupt");
     plant(root, "t-result/run-1/result.json", "{\"version\":1}");
     expect("t-result/run-1/result.json", "whole");
+    plant(root, "t-application/run-1/result-application.json", "{\"version\":2}");
+    expect("t-application/run-1/result-application.json", "foreign-version");
+    plant(root, "t-output/run-1/local-output.json", "{\"version\":1,");
+    expect("t-output/run-1/local-output.json", "corrupt");
     plant(root, "health/health.lock", "");
     expect("health/health.lock", "whole");
     let scope = format!("health/{}.json", "ab".repeat(32));
@@ -146,7 +157,7 @@ fn one_of_every_damage_is_told_from_the_others() {
     assert_eq!(status, Some(1));
     assert_eq!(before, tree(root), "nothing is changed");
     let shown = call(arguments!["check", root]).with_status(1);
-    for word in ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending"] {
+    for word in ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending", "unreadable"] {
         assert!(shown.out.contains(word), "{word}: {}", shown.out);
     }
 }

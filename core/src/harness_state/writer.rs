@@ -232,16 +232,18 @@ impl Writer {
         Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
-    /// The harness's process that the own record names, read without the lock. What was read is kept as what was judged: as
-    /// long as it stands, the next call need not read it again.
+    /// The harness's process that the own record names, read without the lock. Directory and file stay open: as long as they
+    /// stand where they are, the next call reads neither again.
     pub(crate) fn look_for_attached(&self) -> Option<HarnessProcess> {
-        let mut bytes = Vec::new();
+        let directory = self.seat.host.files.open(&self.seat.path).ok()?;
         let read_at_ms = self.seat.host.clock.wall_ms();
-        let file = self.seat.host.files.read_file(&self.seat.record_path, MAX_RECORD_BYTES, &mut bytes);
-        let Stored::Parsed(parsed) = Stored::of(file, bytes) else { return None };
+        let stored = Stored::read(&*directory, RECORD);
+        let mut memory = self.memory();
+        memory.directory = Some(directory);
+        let Stored::Parsed(parsed) = stored else { return None };
         let own = Some(&parsed.record).filter(|record| record.incarnation == self.identity.token);
         let process = own.and_then(|record| record.extension.as_ref()?.process.clone());
-        self.memory().judged = Judged::read(parsed, read_at_ms);
+        memory.judged = Judged::read(parsed, read_at_ms);
         process
     }
 
