@@ -10,6 +10,10 @@ import unittest
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "demo")
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+
+import record
+
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
 
 
@@ -82,13 +86,9 @@ class Demo(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         bar = os.path.join(TARGET, "release/examples/status-bar")
-        command = [sys.executable, os.path.join(HERE, "demo.py"), bar, "0.15"]
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, env=bare()
-        )
-        cls.said = done.stdout
-        if done.returncode:
-            raise AssertionError(done.stdout)
+        status, cls.said, cls.frames = record.record(bar, "0.15")
+        if status:
+            raise AssertionError(cls.said)
 
     def lines(self, speaker, *words):
         """The numbers of the speaker's lines that hold all the words."""
@@ -105,6 +105,21 @@ class Demo(unittest.TestCase):
                 self.assertTrue(ended, f"{speaker} {agent}\n{self.said}")
                 self.assertLess(asked[0], ended[-1])
             self.assertTrue(self.lines(speaker, "doomed", "unknown", "session-dead"), self.said)
+
+    def test_the_command_at_a_terminal_beside_it_shows_what_the_recording_shows(self):
+        with open(os.path.join(ROOT, "docs/state-watch.txt"), encoding="utf-8") as file:
+            recorded = record.read(file.read())
+
+        def states(frames):
+            # A claim stands for no longer than its session takes to start, and may be over before it is drawn.
+            return {(agent, state) for frame in frames for agent, state, why in frame.rows() if why != "claimed"}
+
+        self.assertGreaterEqual(len(recorded), 15)
+        self.assertIn(("claude", "active, asks for a permission"), states(recorded))
+        self.assertLessEqual(states(recorded), states(self.frames), record.written(self.frames))
+        self.assertEqual(recorded[-1].rows()[-1], ("doomed", "unknown", "session-dead"))
+        self.assertEqual(self.frames[-1].rows(), recorded[-1].rows())
+        self.assertTrue(all(len(line) <= record.COLUMNS for frame in self.frames for line in frame.lines))
 
     def test_what_is_concluded_from_a_death_and_why(self):
         self.assertTrue(self.lines("no probe", "active"), self.said)

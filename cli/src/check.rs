@@ -70,8 +70,8 @@ fn show(finding: &Finding, table: &mut Table<4>) {
     table.push([
         Cell::new(finding.verdict.word(), tone),
         Cell::plain(finding.kind),
-        Cell::plain(printable(&path)),
-        Cell::plain(printable(finding.detail.as_deref().unwrap_or_default())),
+        Cell::plain(printable(&path).into_owned()),
+        Cell::plain(printable(finding.detail.as_deref().unwrap_or_default()).into_owned()),
     ]);
 }
 

@@ -1,4 +1,5 @@
-//! `gallivant doctor`: whether a machine and a directory give what the files need, and which harnesses are there.
+//! `gallivant doctor`: whether a machine and a directory give what the files need, and which programs are there: the sandbox,
+//! the supervisor, the harnesses.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,8 +7,9 @@ use std::time::Duration;
 
 use gallivant_core::Host;
 use gallivant_core::harness_state::adapters::Harness;
-use gallivant_core::inspection::{Tried, try_machine};
+use gallivant_core::inspection::{Tried, try_machine, try_sandbox, try_supervisor};
 use gallivant_core::json::Value;
+use gallivant_core::verification::SystemSandbox;
 
 use crate::arguments::Doctor;
 use crate::exit::{Outcome, Result};
@@ -30,6 +32,7 @@ pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
         is_problem: false,
     }];
     tried.extend(try_machine(&directory, &host));
+    tried.extend([try_sandbox(&SystemSandbox::default(), &host), try_supervisor()]);
     tried.extend(Harness::ALL.iter().map(|harness| Tried {
         what: harness.name(),
         found: version(harness.name(), &host).unwrap_or_else(|| "not on the PATH".to_owned()),
@@ -43,14 +46,14 @@ pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
                 ("what", Value::from(tried.what)),
                 ("found", tried.found.clone().into()),
                 ("isProblem", tried.is_problem.into()),
-                ("remedy", Value::from(tried.remedy)),
+                ("remedy", Value::from(tried.remedy.as_deref())),
             ];
             writeln!(out, "{}", Value::Object(members.into_iter().collect()).to_json())?;
         }
     } else {
         let mut table = Table::new(["WHAT", "", "FOUND"]);
         for tried in &tried {
-            let (mark, tone) = match (tried.is_problem, tried.remedy) {
+            let (mark, tone) = match (tried.is_problem, &tried.remedy) {
                 (true, _) => ("!", Tone::Bad),
                 (false, Some(_)) => ("-", Tone::Waiting),
                 (false, None) => ("", Tone::Plain),
@@ -58,11 +61,11 @@ pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
             table.push([
                 Cell::plain(tried.what),
                 Cell::new(mark, tone),
-                Cell::plain(printable(&tried.found)),
+                Cell::plain(printable(&tried.found).into_owned()),
             ]);
         }
         table.write(&mut out, screen, usize::MAX)?;
-        for (what, remedy) in tried.iter().filter_map(|tried| Some((tried.what, tried.remedy?))) {
+        for (what, remedy) in tried.iter().filter_map(|tried| Some((tried.what, tried.remedy.as_ref()?))) {
             writeln!(out, "{what}: {remedy}")?;
         }
     }

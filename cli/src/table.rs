@@ -1,30 +1,31 @@
 //! Columns side by side, cut to the terminal's width where there is one.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::terminal::{Screen, Tone};
 
 /// Between two columns.
 const GAP: usize = 2;
+const SPACES: [u8; 64] = [b' '; 64];
 
 /// One cell of a row.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
-    text: String,
+    text: Cow<'static, str>,
+    /// In columns, as far as each character takes one.
+    width: usize,
     tone: Tone,
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
-        Cell { text: text.into(), tone }
+    pub(crate) fn new(text: impl Into<Cow<'static, str>>, tone: Tone) -> Self {
+        let text = text.into();
+        Cell { width: text.chars().count(), text, tone }
     }
 
-    pub(crate) fn plain(text: impl Into<String>) -> Self {
+    pub(crate) fn plain(text: impl Into<Cow<'static, str>>) -> Self {
         Cell::new(text, Tone::Plain)
-    }
-
-    fn width(&self) -> usize {
-        self.text.chars().count()
     }
 }
 
@@ -43,7 +44,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 
     pub(crate) fn push(&mut self, row: [Cell; COLUMNS]) {
         for (width, cell) in self.widths.iter_mut().zip(&row) {
-            *width = (*width).max(cell.width());
+            *width = (*width).max(cell.width);
         }
         self.rows.push(row);
     }
@@ -71,19 +72,23 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         for (position, (cell, width)) in row.iter().zip(self.widths).enumerate() {
             let is_last =
                 position + 1 == COLUMNS || row[position + 1..].iter().all(|cell| cell.text.is_empty());
-            let shown = cut(&cell.text, left);
-            left = left.saturating_sub(shown.chars().count());
-            if cell.tone == Tone::Plain {
-                out.write_all(shown.as_bytes())?;
-            } else {
+            let shown = if cell.width <= left { &cell.text } else { cut(&cell.text, left) };
+            left = left.saturating_sub(cell.width);
+            if screen.paints(cell.tone) {
                 out.write_all(screen.paint(shown, cell.tone).as_bytes())?;
+            } else {
+                out.write_all(shown.as_bytes())?;
             }
             if is_last || left == 0 {
                 break;
             }
-            let fill = (width - cell.width() + GAP).min(left);
-            write!(out, "{:fill$}", "")?;
+            let mut fill = (width - cell.width + GAP).min(left);
             left -= fill;
+            while fill > 0 {
+                let now = fill.min(SPACES.len());
+                out.write_all(&SPACES[..now])?;
+                fill -= now;
+            }
         }
         out.write_all(b"\n")
     }

@@ -47,6 +47,11 @@ impl Screen {
             .filter(|(columns, rows)| *columns > 0 && *rows > 0)
     }
 
+    /// Whether a text of this tone is shown otherwise than as it is.
+    pub(crate) fn paints(&self, tone: Tone) -> bool {
+        self.has_colour && tone != Tone::Plain
+    }
+
     /// A text in its colour, where there are colours.
     pub(crate) fn paint(&self, text: &str, tone: Tone) -> String {
         let code = match tone {
@@ -57,11 +62,7 @@ impl Screen {
             Tone::Strong => "1",
             Tone::Plain => "",
         };
-        if self.has_colour && !code.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.paints(tone) { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     /// Standard output, written in pieces of some size; flushed by whoever is done.

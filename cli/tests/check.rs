@@ -1,6 +1,7 @@
 //! `gallivant check` over a directory with one of every damage, and `gallivant doctor`.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +13,7 @@ use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use serde_json::json;
 
 use crate::support::task::TaskRoot;
-use crate::{arguments, call, session, tree};
+use crate::{Called, arguments, call, program, session, tree};
 
 /// Verdict by path, as JSON tells it.
 fn verdicts(root: &Path) -> (BTreeMap<String, String>, Option<i32>) {
@@ -106,6 +107,13 @@ fn one_of_every_damage_is_told_from_the_others() {
     std::fs::create_dir(root.join("a-lock")).expect("a directory");
     std::os::unix::fs::symlink("/dev/null", root.join("a-lock/.harness-state.lock")).expect("a link");
     expect("a-lock/.harness-state.lock", "corrupt");
+    std::fs::create_dir(root.join("a-link")).expect("a directory");
+    std::os::unix::fs::symlink("nowhere", root.join("a-link/harness-state")).expect("a link");
+    expect("a-link/harness-state", "unreadable");
+    std::fs::create_dir(root.join("a-pipe")).expect("a directory");
+    let (pipe, mode) = (root.join("a-pipe/harness-state"), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+    expect("a-pipe/harness-state", "unreadable");
     plant(root, "a-staged/.harness-state.tmp-1-2-00000000000000aa", "{");
     expect("a-staged/.harness-state.tmp-1-2-00000000000000aa", "staged");
     plant(root, "a-left/.harness-state.tmp-1-2-00000000000000aa", "{");
@@ -129,6 +137,10 @@ fn one_of_every_damage_is_told_from_the_others() {
     expect("t-queue/local-output-queue.json", "corrupt");
     plant(root, "t-result/run-1/result.json", "{\"version\":1}");
     expect("t-result/run-1/result.json", "whole");
+    plant(root, "t-application/run-1/result-application.json", "{\"version\":2}");
+    expect("t-application/run-1/result-application.json", "foreign-version");
+    plant(root, "t-output/run-1/local-output.json", "{\"version\":1,");
+    expect("t-output/run-1/local-output.json", "corrupt");
     plant(root, "health/health.lock", "");
     expect("health/health.lock", "whole");
     let scope = format!("health/{}.json", "ab".repeat(32));
@@ -145,7 +157,7 @@ fn one_of_every_damage_is_told_from_the_others() {
     assert_eq!(status, Some(1));
     assert_eq!(before, tree(root), "nothing is changed");
     let shown = call(arguments!["check", root]).with_status(1);
-    for word in ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending"] {
+    for word in ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending", "unreadable"] {
         assert!(shown.out.contains(word), "{word}: {}", shown.out);
     }
 }
@@ -256,4 +268,43 @@ fn the_doctor_tries_a_directory_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(root.path()).expect("a directory").count(), 0);
     let called = call(["doctor", "/proc"]).with_status(1);
     assert!(called.out.contains("nothing can be made here"), "{called:?}");
+}
+
+/// What the doctor says of one thing, whatever the machine is like.
+fn said_of(what: &str, supervisor: &Path) -> serde_json::Value {
+    let asked = program().args(["doctor", "--json"]).env("GALLIVANT_SUPERVISE", supervisor).output();
+    let called = Called::of(asked.expect("the program runs"));
+    called
+        .json()
+        .into_iter()
+        .find(|tried| tried["what"] == what)
+        .unwrap_or_else(|| panic!("{what}: {called:?}"))
+}
+
+#[test]
+fn the_doctor_says_where_the_supervisor_is_and_what_to_do_without_it() {
+    let root = tempfile::tempdir().expect("a directory");
+    let supervisor = root.path().join("a-supervisor");
+    let said = said_of("gallivant-supervise", &supervisor);
+    assert_eq!((&said["found"], &said["isProblem"]), (&json!("not found"), &json!(false)), "{said}");
+    assert!(said["remedy"].as_str().is_some_and(|remedy| remedy.contains("GALLIVANT_SUPERVISE")), "{said}");
+    std::fs::write(&supervisor, "#!/bin/sh\n").expect("written");
+    std::fs::set_permissions(&supervisor, std::fs::Permissions::from_mode(0o755)).expect("rights");
+    let said = said_of("gallivant-supervise", &supervisor);
+    assert_eq!(said["remedy"], serde_json::Value::Null, "{said}");
+    assert!(said["found"].as_str().is_some_and(|found| found.contains("a-supervisor")), "{said}");
+}
+
+#[test]
+fn ex_ver_37_the_doctor_says_whether_the_sandbox_is_proved_or_why_not_with_the_remedy() {
+    let said = said_of("sandbox", Path::new("none"));
+    assert_eq!(said["isProblem"], json!(false), "{said}");
+    let found = said["found"].as_str().expect("a text");
+    match said["remedy"].as_str() {
+        None => assert_eq!(found, "bubblewrap is proved to keep commands in"),
+        Some(remedy) => {
+            assert!(found.starts_with("the sandbox is not proved to work: "), "{said}");
+            assert!(remedy.contains("bubblewrap") || remedy.contains("macOS"), "{said}");
+        }
+    }
 }

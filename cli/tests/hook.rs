@@ -93,3 +93,80 @@ fn what_a_hook_would_find_is_told_by_hand() {
     let found = hook(None, &["--check"], "");
     assert_eq!(found.status.code(), Some(1));
 }
+
+/// What a program does before its first line that is linked with the C library in it, as the release is: `execve`, the heap and
+/// the thread's own memory, its stack's limit, its own name, a number by chance, and what is only read from then on.
+const BEFORE_MAIN: usize = 14;
+const MOST: usize = 90;
+
+/// Whether `strace` is there, knows these arguments and may trace; else the tests that need it show nothing.
+fn may_trace(arguments: &[&str]) -> bool {
+    let tried = Command::new("strace").args(["-o", "/dev/null"]).args(arguments).arg("true").output();
+    let may = tried.is_ok_and(|tried| tried.status.success());
+    if !may {
+        eprintln!("strace is not there or may not trace: nothing was shown");
+    }
+    may
+}
+
+/// Runs a script as the agent `a` below `root`; `G` is the program.
+fn wrapped(root: &std::path::Path, script: &str) {
+    let status = program()
+        .args(["wrap", "--agent", "a", "--dir"])
+        .arg(root)
+        .args(["--", "sh", "-c", script])
+        .env("G", env!("CARGO_BIN_EXE_gallivant"))
+        .env("TRACE", root.join("trace"))
+        .status();
+    assert!(status.expect("the program runs").success());
+}
+
+/// The system calls from the first line of the program on; none where nothing may be traced.
+fn traced(root: &std::path::Path) -> Option<Vec<String>> {
+    if !may_trace(&[]) {
+        return None;
+    }
+    // As a harness calls it: a process of the session, by way of a shell, with the payload in a pipe that is closed. The record
+    // has rested by then, and the strace between the two is one process more than in life.
+    let script = r#"
+        printf '{"hook_event_name":"UserPromptSubmit"}' | "$G" hook claude
+        sleep 0.1
+        printf '{"hook_event_name":"Stop"}' | (sleep 0.1; exec strace -f -qq -o "$TRACE" "$G" hook claude)
+    "#;
+    wrapped(root, script);
+    let text = std::fs::read_to_string(root.join("trace")).expect("a trace");
+    let calls = text.lines().map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '));
+    let begun = calls.skip_while(|call| !call.starts_with("rt_sigprocmask(SIG_SETMASK, [HUP INT TERM]"));
+    // The second half of a call that another thread's came between, and ends of processes, are none; a debug build asks of each
+    // descriptor that it closes whether it is open.
+    let is_call = |call: &&str| !call.starts_with(['<', '+']) && !call.contains("F_GETFD");
+    Some(begun.filter(is_call).map(str::to_owned).collect())
+}
+
+#[test]
+fn hs_115_a_hook_with_a_transition_makes_at_most_ninety_system_calls() {
+    let root = tempfile::tempdir().expect("a directory");
+    let Some(calls) = traced(root.path()) else { return };
+    let record = std::fs::read_to_string(root.path().join("a/harness-state")).expect("a record");
+    assert!(record.contains(r#""process":{"pid":"#), "the harness was attached: {record}");
+    assert!(calls.iter().any(|call| call.starts_with("rename")), "{calls:#?}");
+    assert_eq!(calls.iter().filter(|call| call.contains("/proc/self/status")).count(), 1, "{calls:#?}");
+    assert!(calls.len() + BEFORE_MAIN <= MOST, "{} calls\n{}", calls.len() + BEFORE_MAIN, calls.join("\n"));
+}
+
+#[test]
+fn hs_115_a_hook_that_hangs_in_the_disk_ends_with_0_and_the_log_says_where() {
+    // Longer than a hook lives.
+    let hanging = ["-f", "-e", "trace=flock", "-e", "inject=flock:delay_enter=2000000"];
+    if !may_trace(&hanging) {
+        return;
+    }
+    let root = tempfile::tempdir().expect("a directory");
+    let script = r#"
+        printf '{"hook_event_name":"Stop"}' | strace -o /dev/null HANGING "$G" hook claude 2>/dev/null
+        test $? = 0
+    "#;
+    wrapped(root.path(), &script.replace("HANGING", &hanging.join(" ")));
+    let log = std::fs::read_to_string(root.path().join("a/.harness-state.log")).expect("a log");
+    assert!(log.contains("reason=deadline") && log.contains("during=`record`"), "{log}");
+}

@@ -106,8 +106,10 @@ fn tree(root: &Path) -> Vec<(PathBuf, Vec<u8>, std::time::SystemTime)> {
             if path.is_dir() {
                 directories.push(path);
             } else {
-                let changed = path.metadata().expect("a file").modified().expect("a time");
-                found.push((path.clone(), std::fs::read(&path).expect("a file"), changed));
+                let changed = path.symlink_metadata().expect("a name").modified().expect("a time");
+                // A pipe has nothing to be read, and a link may lead nowhere.
+                let bytes = if path.is_file() { std::fs::read(&path).expect("a file") } else { Vec::new() };
+                found.push((path, bytes, changed));
             }
         }
     }

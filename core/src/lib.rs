@@ -57,6 +57,7 @@ pub mod clock;
 pub mod digest;
 pub mod error;
 pub mod execution;
+mod forks;
 pub mod harness_state;
 pub mod host;
 pub mod idempotency;

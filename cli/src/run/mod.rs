@@ -145,8 +145,8 @@ fn list_unresolved(roots: &[PathBuf], json: bool, screen: &Screen) -> Result<Out
                 Cell::plain(root.display().to_string()),
                 Cell::plain(found.operation_id),
                 Cell::plain(found.run_id),
-                Cell::plain(printable(&found.owner.provider)),
-                Cell::plain(printable(&found.owner.account)),
+                Cell::plain(printable(&found.owner.provider).into_owned()),
+                Cell::plain(printable(&found.owner.account).into_owned()),
                 Cell::plain(found.idempotency_key),
                 Cell::plain(ago(found.intent_at, host.clock.wall_ms())),
             ]);

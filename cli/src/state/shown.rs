@@ -34,10 +34,10 @@ pub(super) fn path_in<'a>(root: &Path, path: &'a str) -> Cow<'a, str> {
 pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, now_ms: u64) {
     let word = match (derived.blocked_on, derived.ask) {
         (BlockedOn::Human, Ask::None | Ask::Unknown) => {
-            format!("{}, waits for a person", derived.state.word())
+            format!("{}, waits for a person", derived.state.word()).into()
         }
-        (BlockedOn::Human, ask) => format!("{}, asks for {}", derived.state.word(), asked_for(ask)),
-        _ => derived.state.word().to_owned(),
+        (BlockedOn::Human, ask) => format!("{}, asks for {}", derived.state.word(), asked_for(ask)).into(),
+        _ => Cow::Borrowed(derived.state.word()),
     };
     let tone = match derived.state {
         _ if derived.blocked_on == BlockedOn::Human => Tone::Waiting,
@@ -55,11 +55,11 @@ pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, no
         why.push_str(if why.is_empty() { "text in its input line" } else { ", text in its input line" });
     }
     table.push([
-        Cell::plain(printable(path)),
+        Cell::plain(printable(path).into_owned()),
         Cell::new(word, tone),
         Cell::plain(derived.since_ms.map_or_else(String::new, |since| ago(since, now_ms))),
-        Cell::new(printable(derived.harness.unwrap_or_default()), Tone::Faint),
-        Cell::plain(printable(&why)),
+        Cell::new(printable(derived.harness.unwrap_or_default()).into_owned(), Tone::Faint),
+        Cell::plain(printable(&why).into_owned()),
     ]);
 }
 

@@ -8,10 +8,11 @@
 use std::io;
 use std::path::Path;
 
-use super::codec::MAX_RECORD_BYTES;
+use super::codec::{self, MAX_RECORD_BYTES};
 use super::fleet::{FleetOptions, LeftOut};
 use super::seat::{RECORD, Stored, Unreadable};
 use crate::host::Host;
+use crate::json::strict::Spare;
 use crate::storage::{Directory, FileIdentity, FileType, Look, Metadata};
 
 /// Up to so many agents' directories are each looked at in every pass.
@@ -125,6 +126,8 @@ struct Walk<'a, 'b> {
     turn: usize,
     turns: usize,
     buffer: Vec<u8>,
+    /// The memory of records that were handed on.
+    spare: Spare,
     left_out: LeftOut,
 }
 
@@ -184,6 +187,7 @@ impl Tree {
             turn: self.passes % turns,
             turns,
             buffer: Vec::new(),
+            spare: Spare::default(),
             left_out: LeftOut::default(),
             pass,
         };
@@ -306,6 +310,9 @@ impl Walk<'_, '_> {
             && let Some(kept) = folder.kept.take()
         {
             handed(folder.path(), &kept.stored);
+            if let Stored::Parsed(mut parsed) = kept.stored {
+                codec::take_apart(&mut parsed.record, &mut self.spare);
+            }
         }
         self.sum_up(folder);
         let mut position = 0;
@@ -468,7 +475,7 @@ impl Walk<'_, '_> {
             Ok(file) if !file.through_link => Some(Look::new(file.metadata, self.at_ms)),
             Ok(_) | Err(_) => None,
         };
-        let mut stored = Stored::of(file, bytes);
+        let mut stored = Stored::of_with(file, bytes, &mut self.spare);
         match &mut stored {
             Stored::Absent => return None,
             Stored::Parsed(parsed) => self.buffer = std::mem::take(&mut parsed.bytes),

@@ -13,7 +13,7 @@ use super::log;
 use super::moment::Moment;
 use super::options::Options;
 use super::outcome::{Outcome, Refusal, Report};
-use super::reader::Reader;
+use super::writer::Writer;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::process::since_boot;
@@ -178,16 +178,25 @@ fn observe_event(
     if let (Effect::Nothing(ignored), None) = (&event.effect, &event.child) {
         return Ok(HookOutcome::Ignored(*ignored));
     }
-    if origin == HookOrigin::OwnProcess && options.extension && is_foreign_descendant(session, &options, host)
-    {
-        let refused = Report { outcome: Outcome::Refused(Refusal::ForeignDescendant), floor_failure: None };
-        return Ok(HookOutcome::Observed(refused));
-    }
     let happened_ms = match origin {
         HookOrigin::OwnProcess => own_start_ms(host),
         HookOrigin::Told => now_ms(host),
     };
     let writer = session.writer(&options, host)?.of_hook(happened_ms);
+    if origin == HookOrigin::Told {
+        return observe_by(&writer, event);
+    }
+    if options.extension && is_foreign_descendant(&writer, host) {
+        let refused = Report { outcome: Outcome::Refused(Refusal::ForeignDescendant), floor_failure: None };
+        return Ok(HookOutcome::Observed(refused));
+    }
+    let outcome = observe_by(&writer, event);
+    // The lock was let go of. What else the writer holds the process closes by ending, which it does now.
+    std::mem::forget(writer);
+    outcome
+}
+
+fn observe_by(writer: &Writer, event: &Event) -> Result<HookOutcome> {
     if let Some(child) = &event.child {
         let report = writer.note_child(child)?;
         return Ok(match report.outcome {
@@ -222,14 +231,10 @@ fn now_ms(host: &Host) -> u64 {
 
 /// Whether this process stands under another harness than the one that the session attached. Looked at before the
 /// lock, which other hooks wait for; a process that is attached meanwhile is the next hook's to see.
-fn is_foreign_descendant(session: &SessionEnvironment, options: &Options, host: &Host) -> bool {
-    let snapshot = Reader::open(&session.agent_dir, options, host).snapshot();
-    let own = snapshot.record().filter(|record| record.incarnation == session.identity.token);
-    let Some(process) = own.and_then(|record| record.extension.as_ref()?.process.as_ref()) else {
-        return false;
-    };
+fn is_foreign_descendant(writer: &Writer, host: &Host) -> bool {
     let table = &*host.processes;
-    is_foreign(&ancestors(table, process), process, &table.pid_namespace())
+    let process = writer.look_for_attached();
+    process.is_some_and(|process| is_foreign(&ancestors(table, &process), &process, &table.pid_namespace()))
 }
 
 /// The log's entry, for what an operator may have to look into.

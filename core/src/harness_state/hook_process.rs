@@ -4,11 +4,14 @@
 //! happens, and is over within its deadline even where it is blocked in native code or the interpreter hangs: the
 //! alarm's handler ends it by a system call. Shortly before, a thread that touches no Python writes into the log why;
 //! it may block on the very disk that is the cause, and then only the alarm is left.
+//!
+//! A hook is a process of one write, so that each system call counts: `tests` of the command count them.
 
-use std::ffi::OsString;
+use std::cell::Cell;
+use std::ffi::{OsString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -31,8 +34,16 @@ const LOG_AHEAD: Duration = Duration::from_millis(50);
 /// The part of the deadline that reading the payload leaves over: the wait for the lock, and the work.
 const AFTER_READING: Duration = HOOK_LOCK_WAIT.saturating_add(Duration::from_millis(150));
 
+/// The stack of the thread that writes the log, as large as the standard library's.
+const WATCH_STACK: usize = 2 * 1024 * 1024;
+
 /// Whether the process still waits for its payload.
 static READING: AtomicBool = AtomicBool::new(true);
+
+thread_local! {
+    /// Whether this thread has set all of its signal mask, SIGALRM let through.
+    static ALARM_IS_OPEN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Ends this process with status 0 once it is [`HOOK_DEADLINE`] old, whatever it does then; what it could not finish is
 /// noted in the log of `agent_dir`, where one is named. Takes over SIGALRM and the real-time interval timer. Cannot be
@@ -57,6 +68,7 @@ pub fn hold_through_signals() {
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const held, std::ptr::null_mut());
     }
+    ALARM_IS_OPEN.set(true);
 }
 
 /// Serves one hook, in a process that does nothing else, and returns when it is done: the caller then exits 0.
@@ -124,14 +136,19 @@ fn read_payload(ends_at: Duration) -> (Vec<u8>, bool) {
     let stdin = rustix::stdio::stdin();
     let mut payload = Vec::new();
     let mut chunk = vec![0_u8; 64 * 1024];
+    // Nobody writes any more: what is left is there, and reading it waits for nobody.
+    let mut is_closed = false;
     loop {
-        let left = ends_at.saturating_sub(SystemClock.awake()).saturating_sub(AFTER_READING);
-        let Ok(timeout) = Timespec::try_from(left) else { return (payload, false) };
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
-            Ok(0) => return (payload, false),
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return (payload, true),
+        if !is_closed {
+            let left = ends_at.saturating_sub(SystemClock.awake()).saturating_sub(AFTER_READING);
+            let Ok(timeout) = Timespec::try_from(left) else { return (payload, false) };
+            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+            match poll(&mut polled, Some(&timeout)) {
+                Ok(0) => return (payload, false),
+                Ok(_) => is_closed = polled[0].revents().contains(PollFlags::HUP),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return (payload, true),
+            }
         }
         match rustix::io::read(stdin, &mut *chunk) {
             Ok(0) => return (payload, true),
@@ -152,21 +169,54 @@ fn arm(agent_dir: Option<&Path>) -> Duration {
     let ends_at = SystemClock.awake().saturating_add(left);
     ARMED.call_once(|| {
         set_alarm(left);
-        let directory = agent_dir.map(Path::to_path_buf);
-        let watch = std::thread::Builder::new().name("gallivant-hook".to_owned());
-        // Without the thread the alarm still ends the process; only the log says nothing.
-        let _ = watch.spawn(move || {
-            SystemClock.sleep(left.saturating_sub(LOG_AHEAD));
-            if let Some(directory) = directory {
-                let during = if READING.load(Ordering::Relaxed) { "payload" } else { "record" };
-                let entry =
-                    format!("- - failed reason=deadline the hook was not done in time, during=`{during}`");
-                note(&directory, &Host::system(), &entry);
-            }
-            exit_now();
+        start_watch(Watch {
+            wait: left.saturating_sub(LOG_AHEAD),
+            directory: agent_dir.map(Path::to_path_buf),
         });
     });
     ends_at
+}
+
+/// What the thread knows that writes the log and ends the process.
+struct Watch {
+    wait: Duration,
+    directory: Option<PathBuf>,
+}
+
+/// Starts the thread by the C library alone. The standard library would name it, and allocate in it, for which the allocator
+/// makes an arena of its own: five system calls of a hook that is done long before the thread wakes up.
+///
+/// Without the thread the alarm still ends the process; only the log says nothing.
+fn start_watch(watch: Watch) {
+    let watch = Box::into_raw(Box::new(watch)).cast::<c_void>();
+    // SAFETY: the attributes are initialised before they are used, and live until the call returns. The thread gets the box
+    // for itself; where it was not started, nobody else has it.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        let mut thread: libc::pthread_t = std::mem::zeroed();
+        let started = libc::pthread_attr_init(&raw mut attributes) == 0
+            && libc::pthread_attr_setstacksize(&raw mut attributes, WATCH_STACK) == 0
+            && libc::pthread_create(&raw mut thread, &raw const attributes, watch_over, watch) == 0;
+        if !started {
+            drop(Box::from_raw(watch.cast::<Watch>()));
+        }
+    }
+}
+
+extern "C" fn watch_over(watch: *mut c_void) -> *mut c_void {
+    // SAFETY: the box of `start_watch`, which has given it away.
+    let watch = unsafe { Box::from_raw(watch.cast::<Watch>()) };
+    SystemClock.sleep(watch.wait);
+    // A bug is nobody's to see, and no panic may leave the thread.
+    let _ = catch_unwind(|| {
+        if let Some(directory) = &watch.directory {
+            let during = if READING.load(Ordering::Relaxed) { "payload" } else { "record" };
+            let entry =
+                format!("- - failed reason=deadline the hook was not done in time, during=`{during}`");
+            note(directory, &Host::system(), &entry);
+        }
+    });
+    exit_now();
 }
 
 /// How old this process is: what the interpreter's start has taken from the deadline. Zero where it is not known.
@@ -191,10 +241,12 @@ fn set_alarm(after: Duration) {
         libc::sigemptyset(&raw mut action.sa_mask);
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         // A blocked signal is inherited through exec, and would never come.
-        let mut alarm: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut alarm);
-        libc::sigaddset(&raw mut alarm, libc::SIGALRM);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alarm, std::ptr::null_mut());
+        if !ALARM_IS_OPEN.get() {
+            let mut alarm: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut alarm);
+            libc::sigaddset(&raw mut alarm, libc::SIGALRM);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alarm, std::ptr::null_mut());
+        }
         libc::setitimer(libc::ITIMER_REAL, &raw const once, std::ptr::null_mut());
     }
 }

@@ -10,6 +10,7 @@ use super::options::Options;
 use super::record::Record;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::json::strict::Spare;
 use crate::storage::{self, Directory, LockError, LockGuard, OpenFile};
 
 /// The record.
@@ -71,6 +72,11 @@ impl Stored {
 
     /// What was read, judged.
     pub(crate) fn of(file: io::Result<OpenFile>, bytes: Vec<u8>) -> Stored {
+        Stored::of_with(file, bytes, &mut Spare::default())
+    }
+
+    /// As [`Stored::of`], in the memory of records that were taken apart.
+    pub(crate) fn of_with(file: io::Result<OpenFile>, bytes: Vec<u8>, spare: &mut Spare) -> Stored {
         match file {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stored::Absent,
             Err(error) => Stored::Unreadable(Unreadable::Io(error)),
@@ -78,7 +84,7 @@ impl Stored {
                 let message = format!("larger than a record can be, bytes=`{}`", file.metadata.size);
                 Stored::Unreadable(Unreadable::Malformed(message, Salvage::default()))
             }
-            Ok(file) => match codec::decode(&bytes) {
+            Ok(file) => match codec::decode_with(&bytes, spare) {
                 Ok(record) => {
                     Stored::Parsed(Box::new(ParsedRecord { record, bytes, all_known: false, file }))
                 }

@@ -232,6 +232,21 @@ impl Writer {
         Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
+    /// The harness's process that the own record names, read without the lock. Directory and file stay open: as long as they
+    /// stand where they are, the next call reads neither again.
+    pub(crate) fn look_for_attached(&self) -> Option<HarnessProcess> {
+        let directory = self.seat.host.files.open(&self.seat.path).ok()?;
+        let read_at_ms = self.seat.host.clock.wall_ms();
+        let stored = Stored::read(&*directory, RECORD);
+        let mut memory = self.memory();
+        memory.directory = Some(directory);
+        let Stored::Parsed(parsed) = stored else { return None };
+        let own = Some(&parsed.record).filter(|record| record.incarnation == self.identity.token);
+        let process = own.and_then(|record| record.extension.as_ref()?.process.clone());
+        memory.judged = Judged::read(parsed, read_at_ms);
+        process
+    }
+
     /// Whether the floor says that another session has claimed; a look without the lock, which is enough because a floor
     /// never falls. What cannot be read now says nothing.
     pub(crate) fn is_fenced_by_floor(&self) -> bool {

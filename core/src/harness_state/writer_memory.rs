@@ -29,7 +29,7 @@ impl Memory {
     }
 }
 
-/// The record that stood when it was last judged under the lock. Its file stays open, so that no other can get its
+/// The record that stood when it was last read or judged. Its file stays open, so that no other can get its
 /// inode number.
 #[derive(Debug)]
 pub(super) struct Judged {

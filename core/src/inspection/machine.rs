@@ -1,5 +1,6 @@
 //! Whether a machine and a directory give what the files need: tried, in a directory of its own that is removed again.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,23 +20,28 @@ const NOTICE_WAIT: Duration = Duration::from_secs(1);
 /// One thing that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// What, as a stable word: `file-system` `write` `locks` `exchange` `notification` `sync` `boot` `processes`.
+    /// What, as a stable word: `file-system` `write` `locks` `exchange` `notification` `boot` `processes`, `sandbox`,
+    /// `gallivant-supervise`.
     pub what: &'static str,
     /// What was found, in one line.
     pub found: String,
     /// What follows and what to do, where it is not as it should be.
-    pub remedy: Option<&'static str>,
+    pub remedy: Option<Cow<'static, str>>,
     /// Whether the files are not safe with it. Else it is only slower, or tells less.
     pub is_problem: bool,
 }
 
 impl Tried {
-    fn fine(what: &'static str, found: impl Into<String>) -> Self {
+    pub(super) fn fine(what: &'static str, found: impl Into<String>) -> Self {
         Tried { what, found: found.into(), remedy: None, is_problem: false }
     }
 
-    fn less(what: &'static str, found: impl Into<String>, remedy: &'static str) -> Self {
-        Tried { remedy: Some(remedy), ..Tried::fine(what, found) }
+    pub(super) fn less(
+        what: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Tried { remedy: Some(remedy.into()), ..Tried::fine(what, found) }
     }
 
     fn wrong(what: &'static str, found: impl Into<String>, remedy: &'static str) -> Self {

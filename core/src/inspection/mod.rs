@@ -5,13 +5,15 @@
 //!
 //! - this file: what is found, and the walk;
 //! - `files`: which file is judged how; `staging`: what writers stage, by name;
-//! - `machine`: whether a machine gives what the files need.
+//! - `machine`: whether a machine gives what the files need; `programs`: which programs beside the library are there.
 
 mod files;
 mod machine;
+mod programs;
 mod staging;
 
 pub use machine::{Tried, try_machine};
+pub use programs::{try_sandbox, try_supervisor};
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ pub const PROGRAM: &str = "gallivant-supervise";
 pub const VARIABLE: &str = "GALLIVANT_SUPERVISE";
 
 /// Finds the supervisor: where `given` says, else where the variable says, else beside the library or beside the program that
-/// uses it, or in the `bin` or `libexec` that belongs to the library's directory. None where there is no such program; one that
+/// uses it, or in the `bin`, `lib` or `libexec` that belongs to the library's directory. None where there is no such program; one that
 /// was named and is not there is not looked for elsewhere.
 #[must_use]
 pub fn find(given: Option<&Path>) -> Option<PathBuf> {
@@ -23,6 +23,8 @@ pub fn find(given: Option<&Path>) -> Option<PathBuf> {
             // Tests and examples of a build stand in a directory below its programs.
             places.push(above.join(PROGRAM));
             places.push(above.join("bin").join(PROGRAM));
+            // Where the command is installed, the library and its supervisor stand in the `lib` beside it.
+            places.push(above.join("lib").join(PROGRAM));
             places.push(above.join("libexec").join(PROGRAM));
         }
     }

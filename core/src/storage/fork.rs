@@ -11,17 +11,16 @@
 use std::cell::{Cell, UnsafeCell};
 use std::collections::BTreeSet;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{
     Mutex, MutexGuard, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
 };
 
 use super::directory::FileIdentity;
+use crate::forks;
 
 static REGISTRY: Mutex<Registry> =
     Mutex::new(Registry { open: Vec::new(), proven: BTreeSet::new(), abandoned: Vec::new() });
-/// Counts the forks between the first process and this one.
-static GENERATION: AtomicU64 = AtomicU64::new(0);
 static INSTALL: Once = Once::new();
 static ACROSS_FORK: AcrossFork = AcrossFork(UnsafeCell::new(None));
 /// Held for reading by whoever is inside a library that a fork must not find in the middle of something.
@@ -79,7 +78,7 @@ pub(super) fn remember_proven(lock: FileIdentity) {
 
 /// Counts the forks between the first process that used the library and this one. Takes no mutex.
 pub(crate) fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
+    forks::count()
 }
 
 /// As [`generation`], for whoever has opened nothing yet: from now on forks are counted.
@@ -154,6 +153,7 @@ impl<T> std::fmt::Debug for ForkSafe<T> {
 }
 
 fn install_handlers() {
+    forks::counted();
     // SAFETY: the three handlers are plain functions that live as long as the process. Where registration fails (no
     // memory), forked children keep their copies, which close-on-exec still bounds.
     INSTALL.call_once(|| unsafe {
@@ -229,10 +229,9 @@ extern "C" fn parent() {
 extern "C" fn child() {
     // SAFETY: see `AcrossFork`.
     let Some((_quiet, mut registry)) = (unsafe { (*ACROSS_FORK.0.get()).take() }) else { return };
-    GENERATION.fetch_add(1, Ordering::Relaxed);
     for fd in &registry.open {
         // SAFETY: the number was registered by its owner, whose copy in this process will not use it any more,
-        // because the generation has changed.
+        // because the generation has changed before the fork returns.
         unsafe { libc::close(*fd) };
     }
     registry.open.clear();

@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::retry_on_intr;
 
 use super::whole_table;
+use crate::forks::OncePerProcess;
 use crate::process::signal::{self, Signal, Signalled};
 use crate::process::table::absent_by_signal;
 use crate::process::{Lineage, ProcessFact, ProcessTable, SystemProcessTable, TableEntry};
@@ -28,20 +29,14 @@ impl ProcessTable for SystemProcessTable {
         self.own().1
     }
 
-    /// The start time is read once for each pid that this process has had: it does not change, a fork changes the pid.
+    /// Read once, and again in a forked child.
     fn own(&self) -> (u32, u64) {
-        static KNOWN: std::sync::Mutex<Option<(u32, u64)>> = std::sync::Mutex::new(None);
-        let pid = self.own_pid();
-        let known = KNOWN.try_lock().ok().and_then(|known| *known);
-        if let Some((_, start)) = known.filter(|(known_pid, _)| *known_pid == pid) {
-            return (pid, start);
-        }
-        let ProcessFact::Running { start } = self.own_fact() else { return (pid, 0) };
-        // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
-        if let Ok(mut known) = KNOWN.try_lock() {
-            *known = Some((pid, start));
-        }
-        (pid, start)
+        static KNOWN: OncePerProcess<(u32, u64)> = OncePerProcess::new();
+        let read = KNOWN.get_or_try(|| match self.own_fact() {
+            ProcessFact::Running { start } => Some((self.own_pid(), start)),
+            ProcessFact::Zombie | ProcessFact::Absent | ProcessFact::Unreadable => None,
+        });
+        read.unwrap_or_else(|| (self.own_pid(), 0))
     }
 
     fn fact(&self, pid: u32) -> ProcessFact {
@@ -158,22 +153,17 @@ fn read_whole(path: &str) -> std::io::Result<Vec<u8>> {
 /// its own the old one is still there, with the old one's pids: another process stands under every number.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's process facts")]
 fn proc_counts_as_we_do() -> bool {
-    // Asked once for each pid that this process has had: nobody is moved into another namespace, children are.
-    static KNOWN: std::sync::Mutex<Option<(u32, bool)>> = std::sync::Mutex::new(None);
-    let pid = std::process::id();
-    let known = KNOWN.try_lock().ok().and_then(|known| *known);
-    if let Some((_, ours)) = known.filter(|(known_pid, _)| *known_pid == pid) {
-        return ours;
-    }
-    let status = read_whole("/proc/self/status").unwrap_or_default();
-    let ours = is_of_one_namespace(&status).unwrap_or_else(|| {
-        std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == pid.to_string().as_str())
+    // Asked once, and again in a forked child: nobody is moved into another namespace, children are.
+    static KNOWN: OncePerProcess<bool> = OncePerProcess::new();
+    let read = KNOWN.get_or_try(|| {
+        let status = read_whole("/proc/self/status").unwrap_or_default();
+        let ours = is_of_one_namespace(&status).unwrap_or_else(|| {
+            let pid = std::process::id().to_string();
+            std::fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == pid.as_str())
+        });
+        Some(ours)
     });
-    // A fork while another thread held the mutex leaves it locked for ever; then nothing is remembered.
-    if let Ok(mut known) = KNOWN.try_lock() {
-        *known = Some((pid, ours));
-    }
-    ours
+    read.unwrap_or_default()
 }
 
 /// Reads the line of a process's pids, one for each namespace from that of the mount down to its own; `None` where an
