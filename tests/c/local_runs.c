@@ -124,6 +124,38 @@ static void ex_bnd_24_a_run_is_started_read_and_settled(void)
     gallivant_execution_boundary_free(boundary);
 }
 
+static void ex_loc_20_a_session_is_resumed_by_a_further_turn(void)
+{
+    static const char form[] =
+        "{\"operationId\":\"op-%d\",\"runId\":\"run-%d\",\"prompt\":\"go on\",\"policy\":\"safe\",\"spec\":{\"harness\":"
+        "\"codex\",\"argv\":[\"/bin/sh\",\"-c\",\"cat said\"],\"cwd\":\"%s\",\"env\":{\"PATH\":\"/usr/bin:/bin\"}}}";
+    const char *directory = fresh_directory();
+    gallivant_execution_boundary *boundary = runs_in(directory, "{}");
+    gallivant_text *told = NULL;
+    char input[1024], run[16];
+    int32_t is_gone = 0;
+    write_file(directory, "said", "{\"type\":\"thread.started\",\"thread_id\":\"t-1\"}\n{\"type\":\"turn.completed\"}\n");
+    for (int turn = 1; turn <= 2; turn++) {
+        snprintf(input, sizeof input, form, turn, turn, directory);
+        snprintf(run, sizeof run, "run-%d", turn);
+        if (turn == 1)
+            CHECK_OK(gallivant_execution_local_run_start(boundary, TEXT(input), NULL, &told, &error));
+        else
+            CHECK_OK(gallivant_execution_local_run_resume(boundary, TEXT(input), NULL, &told, &error));
+        CHECK(strstr(gallivant_text_view(told).data, run) != NULL);
+        gallivant_text_free(told);
+        CHECK_OK(gallivant_execution_local_run_wait_for_kill(boundary, TEXT(run), patience_ms, NULL, &is_gone, &error));
+        CHECK(is_gone == 1);
+        told = NULL;
+        CHECK_OK(gallivant_execution_local_run_settle(boundary, TEXT(run), NULL, &told, &error));
+        CHECK(strstr(gallivant_text_view(told).data, "\"ok\":true") != NULL);
+        gallivant_text_free(told);
+        told = NULL;
+    }
+    CHECK(strstr(content_of(directory, "task/execution.json"), "\"sessionId\":\"t-1\"") != NULL);
+    gallivant_execution_boundary_free(boundary);
+}
+
 static void ex_bnd_29_and_30_a_stubborn_tree_is_killed_when_it_is_due(void)
 {
     const char *directory = fresh_directory();
@@ -254,6 +286,7 @@ static void what_cannot_be_used_is_refused_and_outputs_stay(void)
 void suite_local_runs(void)
 {
     RUN(ex_bnd_24_a_run_is_started_read_and_settled);
+    RUN(ex_loc_20_a_session_is_resumed_by_a_further_turn);
     RUN(ex_bnd_29_and_30_a_stubborn_tree_is_killed_when_it_is_due);
     RUN(ex_loc_19_a_wait_holds_no_lock_and_ends_by_its_token);
     RUN(ex_bnd_30_the_looks_of_a_wait_are_there_for_programs_that_sleep_themselves);
