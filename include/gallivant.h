@@ -3894,7 +3894,8 @@ void gallivant_execution_lane_free(gallivant_execution_lane *lane);
 // calling thread and on others beside it, of which there may be fewer where threads are short; what a task comes to, it leaves
 // behind `user_data`, which may be NULL.
 //
-// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`; nothing has run then.
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`, and `GALLIVANT_INPUT` with reason `length` for more tasks than memory has
+// room for; nothing has run then.
 int32_t gallivant_execution_lane_run(size_t tasks,
                                      uint64_t concurrency,
                                      gallivant_execution_task task,

@@ -70,6 +70,7 @@ static void ex_sch_25_at_most_so_many_run_at_a_time_and_each_runs_once(void)
     for (uint64_t concurrency = 0; concurrency <= 65; concurrency += 65)
         CHECK_FAILS(GALLIVANT_EXECUTION_INPUT, "limits",
                     gallivant_execution_lane_run(12, concurrency, work_on, &work, &error));
+    CHECK_FAILS(GALLIVANT_INPUT, "length", gallivant_execution_lane_run(SIZE_MAX, 4, work_on, &work, &error));
     CHECK(work.done[0] == 1);
 }
 

@@ -15,8 +15,11 @@ use super::transport::{Table, gallivant_execution_transport};
 use crate::barrier::{answer, call, outside};
 use crate::error::gallivant_error;
 use crate::handle::{self, Handle, Out, array, borrow, give, null_pointer};
-use crate::options;
+use crate::options::{self, too_long};
 use crate::view::{Fixed, Texts, gallivant_optional_u64, gallivant_str};
+
+/// More tasks than memory has room for what each comes to.
+const LONGEST: usize = isize::MAX.unsigned_abs() / 64;
 
 /// Which of its tasks, numbered from 0, may start now.
 ///
@@ -127,7 +130,8 @@ pub unsafe extern "C" fn gallivant_execution_lane_free(lane: *mut gallivant_exec
 /// calling thread and on others beside it, of which there may be fewer where threads are short; what a task comes to, it leaves
 /// behind `user_data`, which may be NULL.
 ///
-/// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`; nothing has run then.
+/// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`, and `GALLIVANT_INPUT` with reason `length` for more tasks than memory has
+/// room for; nothing has run then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_execution_lane_run(
     tasks: usize,
@@ -140,6 +144,9 @@ pub unsafe extern "C" fn gallivant_execution_lane_run(
     unsafe {
         call(error, || {
             let task = Shared(task.ok_or_else(|| null_pointer("task"))?, user_data);
+            if tasks > LONGEST {
+                return Err(too_long("tasks", tasks));
+            }
             let numbers: Vec<u64> = (0..tasks as u64).collect();
             Lane::run(&numbers, concurrency, |number| task.run(*number))?.into_iter().collect()
         })
