@@ -40,15 +40,15 @@
  * Threads. Each handle's comment says by how many threads it may be used at once. A handle for one thread at a time may
  * change threads between calls; a call that finds it in use answers `GALLIVANT_HANDLE_BUSY` and has done nothing.
  * Freeing a handle while a call uses it is a bug of the caller. The library has no threads of its own, but for those on
- * which `gallivant_execution_drive` runs the methods of a transport that does not keep its deadlines.
+ * which `gallivant_execution_drive` runs the methods of a transport that does not keep its deadlines, and on which lanes run tasks.
  *
- * Callbacks run on the calling thread, inside the call, but for those methods. They return normally: no `longjmp`, no C++
+ * Callbacks run on the calling thread, inside the call, but for those methods and tasks. They return normally: no `longjmp`, no C++
  * exception, no thread cancellation may pass through the library.
  *
  * Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
  * session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
- * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays
- * and machines, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a process that had several
+ * harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays,
+ * machines and health stores, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a process that had several
  * threads may only call `exec` and the like, as always.
  *
  * The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
@@ -3079,6 +3079,15 @@ void gallivant_idempotency_unknown_claim_free(gallivant_idempotency_unknown_clai
 // The next nano-dollar below: budgets, caps, shares and what remains.
 #define GALLIVANT_ROUND_DOWN 2
 
+// No refresh was scheduled, so nothing was waited for.
+#define GALLIVANT_JOINED_NOT_SCHEDULED 1
+
+// The refresh is over: its result is saved, or it was given up. `gallivant_execution_health_store_authorize` tells which.
+#define GALLIVANT_JOINED_OVER 2
+
+// The refresh is still under way at the end of the wait.
+#define GALLIVANT_JOINED_UNDER_WAY 3
+
 // Accepted, and not begun.
 #define GALLIVANT_PROVIDER_STATE_QUEUED 1
 
@@ -3123,6 +3132,9 @@ int32_t gallivant_failure_from_name(const char *name, size_t name_length);
 
 // The word for a GALLIVANT_ROUND constant, such as `up`; `invalid` for any other number.
 const char *gallivant_round_name(int32_t round);
+
+// The word for a GALLIVANT_JOINED constant, such as `over`; `invalid` for any other number.
+const char *gallivant_joined_name(int32_t joined);
 
 // The word for a GALLIVANT_PROVIDER_STATE constant, such as `running`, as it stands in files and replies; `invalid` for any
 // other number. The constants count from 1 in the specification's order.
@@ -3357,6 +3369,227 @@ int32_t gallivant_execution_registry_capabilities(const gallivant_execution_regi
 void gallivant_execution_registry_free(gallivant_execution_registry *registry);
 
 /* --------------------------------------------------------------------------
+ * The points of the execution layer at which a test may fail it.
+ */
+
+// A point at which a test may fail the library, such as `intent-saved` or `persist:execution.json`: 0 goes on, anything else
+// makes the write report an I/O error. A pause is an answer that takes its time, a crash is one that does not return. It is
+// called by whichever thread makes a call of the boundary or the health store that has it; the boundary's machine is in use then,
+// and it must not free the boundary, which waits for that very step. `point` is valid during the call.
+typedef int32_t (*gallivant_execution_point)(void *user_data, gallivant_str point);
+
+/* --------------------------------------------------------------------------
+ * Accounts of providers, as arguments and as answers.
+ */
+
+// The accounts whose check was due when they were asked for. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_execution_due_scopes_free`.
+typedef struct gallivant_execution_due_scopes gallivant_execution_due_scopes;
+
+// An account of a provider. Neither name may be empty.
+typedef struct gallivant_execution_scope {
+    // The provider.
+    gallivant_str provider;
+    // The account.
+    gallivant_str account;
+} gallivant_execution_scope;
+
+// How many accounts are due; 0 where `due` is NULL.
+uint64_t gallivant_execution_due_scopes_count(const gallivant_execution_due_scopes *due);
+
+// One of the accounts, counted from 0. Its names are valid until `due` is freed.
+//
+// Errors: `GALLIVANT_INPUT` with reason `index`.
+int32_t gallivant_execution_due_scopes_at(const gallivant_execution_due_scopes *due,
+                                          size_t index,
+                                          gallivant_execution_scope *scope,
+                                          gallivant_error **error);
+
+// Frees the list. NULL is allowed.
+void gallivant_execution_due_scopes_free(gallivant_execution_due_scopes *due);
+
+/* --------------------------------------------------------------------------
+ * The refresh of an account's health: what a check has shown, and who has begun one.
+ */
+
+// A refresh that was scheduled: whoever has it runs the check, and records what it has shown.
+//
+// Threads: any number at once. Free it with `gallivant_execution_refresh_free`, which gives it up where nothing was recorded.
+typedef struct gallivant_execution_refresh gallivant_execution_refresh;
+
+// What a check of an account has shown.
+typedef struct gallivant_execution_probe_result {
+    // Set by `GALLIVANT_EXECUTION_PROBE_RESULT_INIT`.
+    size_t struct_size;
+    // Not 0 where the account can be worked with.
+    int32_t ok;
+    // Of a failure, what failed, as a word; not empty.
+    gallivant_str code;
+    // Of a failure, what to do about it, in one sentence: the remedy of every dispatch that it refuses; not empty.
+    gallivant_str remedy;
+    // What the check has seen, as JSON text; no string for nothing. Nothing is decided by it.
+    gallivant_str evidence_json;
+    // Of a failure, after how many milliseconds the provider wants to be asked again.
+    gallivant_optional_u64 retry_after_ms;
+} gallivant_execution_probe_result;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_EXECUTION_PROBE_RESULT_INIT \
+    { sizeof(gallivant_execution_probe_result), 0, { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { 0, 0 } }
+
+// Whose health is to be checked. Its names are valid until `refresh` is freed.
+//
+// Errors: none but those of NULL.
+int32_t gallivant_execution_refresh_scope(const gallivant_execution_refresh *refresh,
+                                          gallivant_execution_scope *scope,
+                                          gallivant_error **error);
+
+// Saves what the check has shown and ends the refresh, as `gallivant_execution_health_store_record`. Those who wait for the refresh
+// go on after the record is on disk.
+//
+// Errors: as that; `GALLIVANT_EXECUTION_INPUT` with reason `closed` where the refresh is over.
+int32_t gallivant_execution_refresh_record(const gallivant_execution_refresh *refresh,
+                                           const gallivant_execution_probe_result *result,
+                                           gallivant_text **record_json,
+                                           gallivant_error **error);
+
+// Frees the refresh. NULL is allowed. Where nothing was recorded it is given up: the account stays without authority, and its check
+// is due.
+void gallivant_execution_refresh_free(gallivant_execution_refresh *refresh);
+
+/* --------------------------------------------------------------------------
+ * The health of providers' accounts on disk: who may be dispatched to, whose check is due, and who waits for one.
+ *
+ * Nothing here checks an account: the program does, and says what the check has shown. What authorises a dispatch is the files
+ * alone, for every process; that a refresh is under way is known in the process that began it.
+ */
+
+// Health records below one directory, and the refreshes that were begun through it.
+//
+// Threads: any number at once. Free it with `gallivant_execution_health_store_free`, also while boundaries, lanes and refreshes
+// of it are in use. In a forked child its calls answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`; open a fresh one there.
+typedef struct gallivant_execution_health_store gallivant_execution_health_store;
+
+// What a health store is made of. Wherever it is asked for, NULL stands for the defaults.
+typedef struct gallivant_execution_health_options {
+    // Set by `GALLIVANT_EXECUTION_HEALTH_OPTIONS_INIT`.
+    size_t struct_size;
+    // A JSON object of limits, of which `healthRefreshMs`, `progressMs`, `backoffMaxMs` and `lockWaitMs` count here; no string
+    // for the defaults.
+    gallivant_str limits_json;
+    // Whose health is wanted, besides those of whom there is a record: without one they are due. May be NULL where there are
+    // none.
+    const gallivant_execution_scope *scopes;
+    // How many scopes.
+    size_t scope_count;
+    // Values that appear in no record; may be NULL where there are none.
+    const gallivant_str *secrets;
+    // How many secrets.
+    size_t secret_count;
+    // For tests: the number from 0 to 1 that stands for chance in the delays after failures, read when the store is opened; NULL
+    // for the host's chance.
+    const double *jitter;
+    // For tests: called at `persist:<name>` before each record; NULL for nobody.
+    gallivant_execution_point at_point;
+    // Handed to `at_point`; may be NULL. It has to live as long as the store and what was made of it.
+    void *user_data;
+} gallivant_execution_health_options;
+
+/* Initialises one, as input or output. */
+#define GALLIVANT_EXECUTION_HEALTH_OPTIONS_INIT \
+    { sizeof(gallivant_execution_health_options), { NULL, 0 }, NULL, 0, NULL, 0, NULL, NULL, NULL }
+
+// Makes the store of the records in the directory `root`, which is created with the first of them and is no task's root. Creates
+// no file, and reads none. `options` and `host` may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for a scope with an empty name, with reason `limits` for those, with reason `secret` for a
+// secret that cannot be searched for.
+int32_t gallivant_execution_health_store_open(const char *root,
+                                              size_t root_length,
+                                              const gallivant_execution_health_options *options,
+                                              const gallivant_host *host,
+                                              gallivant_execution_health_store **store,
+                                              gallivant_error **error);
+
+// Wants the health of one more account: without a record it is due from now on.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for an empty name.
+int32_t gallivant_execution_health_store_want(const gallivant_execution_health_store *store,
+                                              const gallivant_execution_scope *scope,
+                                              gallivant_error **error);
+
+// Whether a dispatch to this account is authorised now: 1 by a saved success that still counts and no refresh that is under way,
+// else 0. Never checks, never writes, takes no lock.
+//
+// Errors: `GALLIVANT_EXECUTION_VERSION` with reason `health` for the record of another package, `GALLIVANT_EXECUTION_HEALTH` with
+// reason `shape` for what is none, `GALLIVANT_EXECUTION_IO`; `GALLIVANT_EXECUTION_INPUT` for an empty name.
+int32_t gallivant_execution_health_store_authorize(const gallivant_execution_health_store *store,
+                                                   const gallivant_execution_scope *scope,
+                                                   int32_t *is_authorized,
+                                                   gallivant_error **error);
+
+// What is recorded of this account, as JSON text; `record_json` becomes NULL where nothing is. Never checks, never writes, takes
+// no lock.
+//
+// Errors: as `gallivant_execution_health_store_authorize`.
+int32_t gallivant_execution_health_store_status(const gallivant_execution_health_store *store,
+                                                const gallivant_execution_scope *scope,
+                                                gallivant_text **record_json,
+                                                gallivant_error **error);
+
+// The accounts whose check is due now: those that have a record whose time is over, and those that are wanted and have none; without
+// those of which a refresh is under way. A record of another package's version is left to that one. Reads every record, takes no
+// lock.
+//
+// Errors: `GALLIVANT_EXECUTION_IO`.
+int32_t gallivant_execution_health_store_due(const gallivant_execution_health_store *store,
+                                             gallivant_execution_due_scopes **due,
+                                             gallivant_error **error);
+
+// Schedules the refresh of an account, due or not; `refresh` becomes NULL where one is under way already. The account's authority
+// has ended once this has returned, on disk and in this process, and comes back with a recorded success only: so begin first, and
+// start what dispatches after that.
+//
+// Errors: those of `gallivant_execution_health_store_authorize` but for a record that makes no sense; `GALLIVANT_EXECUTION_BUSY`;
+// `GALLIVANT_EXECUTION_CAPABILITY` with reason `locking`. Nothing is scheduled then.
+int32_t gallivant_execution_health_store_begin(const gallivant_execution_health_store *store,
+                                               const gallivant_execution_scope *scope,
+                                               gallivant_execution_refresh **refresh,
+                                               gallivant_error **error);
+
+// Saves what a check has shown, and ends the account's refresh if one is under way. The record is on disk, file and directory, once
+// this has returned; it is what `record_json` gets, which may be NULL. Of code, remedy and evidence no secret is kept.
+//
+// Errors: those of `gallivant_execution_health_store_begin`; `GALLIVANT_EXECUTION_INPUT` too for a failure without a code or a
+// remedy, for evidence that is no JSON or too long. The record is as it was then, or, with `GALLIVANT_EXECUTION_IO`, the new one; a
+// refresh has ended without a result, but where the argument was refused.
+int32_t gallivant_execution_health_store_record(const gallivant_execution_health_store *store,
+                                                const gallivant_execution_scope *scope,
+                                                const gallivant_execution_probe_result *result,
+                                                gallivant_text **record_json,
+                                                gallivant_error **error);
+
+// 1 where a refresh of this account is under way in this process, else 0, and for what is no scope.
+int32_t gallivant_execution_health_store_scheduled(const gallivant_execution_health_store *store,
+                                                   const gallivant_execution_scope *scope);
+
+// Waits until the refresh that is scheduled for this account is over, for at most so many ms (`GALLIVANT_FOREVER` for without end), or
+// until the token fires, which may be NULL. Starts none, and waits for none that begins later. `joined` gets one of the
+// GALLIVANT_JOINED constants.
+//
+// Errors: `GALLIVANT_INPUT` for what is no scope.
+int32_t gallivant_execution_health_store_join_scheduled(const gallivant_execution_health_store *store,
+                                                        const gallivant_execution_scope *scope,
+                                                        uint64_t timeout_ms,
+                                                        const gallivant_execution_abort_token *token,
+                                                        int32_t *joined,
+                                                        gallivant_error **error);
+
+// Frees the store. NULL is allowed. What was made of it goes on.
+void gallivant_execution_health_store_free(gallivant_execution_health_store *store);
+
+/* --------------------------------------------------------------------------
  * The boundary of one task: the object whose calls are the only ones that write its files.
  */
 
@@ -3368,13 +3601,7 @@ void gallivant_execution_registry_free(gallivant_execution_registry *registry);
 // Threads: any number at once. Free it with `gallivant_execution_boundary_free`, which ends its machines.
 typedef struct gallivant_execution_boundary gallivant_execution_boundary;
 
-// A point at which a test may fail the library, such as `intent-saved` or `persist:execution.json`: 0 goes on, anything else
-// makes the write report an I/O error. A pause is an answer that takes its time, a crash is one that does not return. It is
-// called by whichever thread makes a call of the boundary, whose machine is in use; it must not free the boundary, which waits
-// for that very step. `point` is valid during the call.
-typedef int32_t (*gallivant_execution_point)(void *user_data, gallivant_str point);
-
-// What a boundary takes from its host program besides its options; all of it is for tests.
+// What a boundary takes from its host program besides its options. But for `health` all of it is for tests.
 typedef struct gallivant_execution_ports {
     // Set by `GALLIVANT_EXECUTION_PORTS_INIT`.
     size_t struct_size;
@@ -3385,10 +3612,13 @@ typedef struct gallivant_execution_ports {
     gallivant_execution_point at_point;
     // Handed to `at_point`; may be NULL. It has to live as long as the boundary and its machines.
     void *user_data;
+    // The health store that vouches for the account before a dispatch, in the place of the options' `health`; NULL for what
+    // these say. The boundary keeps what it needs of it, so that it may be freed meanwhile.
+    const gallivant_execution_health_store *health;
 } gallivant_execution_ports;
 
 /* Initialises one, as input or output. */
-#define GALLIVANT_EXECUTION_PORTS_INIT { sizeof(gallivant_execution_ports), NULL, NULL, NULL }
+#define GALLIVANT_EXECUTION_PORTS_INIT { sizeof(gallivant_execution_ports), NULL, NULL, NULL, NULL }
 
 // Makes the boundary of the task whose files are in the directory `root`. Creates no file and calls nobody. `ports` and `host`
 // may be NULL.
@@ -3446,8 +3676,9 @@ int32_t gallivant_execution_boundary_call(const gallivant_execution_boundary *bo
                                           gallivant_error **error);
 
 // Calls a method that only reads, and gives its answer as JSON text: `inspect`, `outcome`, `preparationStatus`,
-// `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check` and `resultView`, whose input is `{"runId": …}` where
-// they take one. It takes no lock, writes nothing and calls nobody.
+// `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`, `resultView`, `isDue`, `healthStatus`, and of local runs
+// `isGone` and `lookForKill`. Their input is `{"runId": …}` where they take one; `lookForKill` takes how many `looks` there were
+// before, and gives `{"gone", "killDue", "pauseMs"}`. It takes no lock, writes nothing and calls nobody.
 //
 // Errors: `GALLIVANT_EXECUTION_INPUT` for any other name, and with reason `reply` for a method that has to be started; those of
 // the method.
@@ -3609,6 +3840,276 @@ int32_t gallivant_execution_drive(gallivant_execution_machine *machine,
                                   const gallivant_execution_abort_token *token,
                                   gallivant_text **outcome_json,
                                   gallivant_error **error);
+
+/* --------------------------------------------------------------------------
+ * Lanes: many tasks, at most so many at a time, and the passes of the boundaries that are due.
+ *
+ * A lane by its steps starts nothing: it says which task may start now, and is told when one has ended. A lane that runs calls the
+ * program's function on the calling thread and on threads that end with the call.
+ */
+
+// Which of its tasks, numbered from 0, may start now.
+//
+// Threads: any number at once. Free it with `gallivant_execution_lane_free`.
+typedef struct gallivant_execution_lane gallivant_execution_lane;
+
+// What the passes of a lane have come to. Never changes.
+//
+// Threads: any number at once. Free it with `gallivant_execution_progress_free`.
+typedef struct gallivant_execution_progress gallivant_execution_progress;
+
+// Does the task with this number, counted from 0. Several run at one time, each on a thread of its own.
+typedef void (*gallivant_execution_task)(void *user_data, uint64_t task);
+
+// A lane over so many tasks, of which at most `concurrency` run at one time: from 1 to 64.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`.
+int32_t gallivant_execution_lane_new(size_t tasks,
+                                     uint64_t concurrency,
+                                     gallivant_execution_lane **lane,
+                                     gallivant_error **error);
+
+// The task that starts now, in the order of their numbers; absent while every slot is held, and once all have started. The caller
+// starts it, and says when it has ended.
+//
+// Errors: none but those of NULL.
+int32_t gallivant_execution_lane_start_next(const gallivant_execution_lane *lane,
+                                            gallivant_optional_u64 *task,
+                                            gallivant_error **error);
+
+// A task has ended, well or not: its slot is free.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for a task that does not run. Nothing has changed then.
+int32_t gallivant_execution_lane_end(const gallivant_execution_lane *lane,
+                                     size_t task,
+                                     gallivant_error **error);
+
+// 1 where every task has started and ended, else 0, and where `lane` is NULL.
+int32_t gallivant_execution_lane_is_done(const gallivant_execution_lane *lane);
+
+// Frees the lane. NULL is allowed.
+void gallivant_execution_lane_free(gallivant_execution_lane *lane);
+
+// Does every task, numbered from 0, at most `concurrency` at a time (1 to 64), and returns when all have ended. `task` is called on the
+// calling thread and on others beside it, of which there may be fewer where threads are short; what a task comes to, it leaves
+// behind `user_data`, which may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`, and `GALLIVANT_INPUT` with reason `length` for more tasks than memory has
+// room for; nothing has run then.
+int32_t gallivant_execution_lane_run(size_t tasks,
+                                     uint64_t concurrency,
+                                     gallivant_execution_task task,
+                                     void *user_data,
+                                     gallivant_error **error);
+
+// Runs one pass of each boundary that is due, at most `concurrency` at a time (1 to 64), and gives what they came to, in the order of
+// the boundaries. When a pass is due, the boundary's ledger says, and nothing else. A pass that is slow or fails holds its one slot
+// and nothing of another task's.
+//
+// `transports` has a table for each boundary, by which its pass is driven; NULL where the library carries out everything, as the
+// built-in process host does. The tables are called by several threads, each for its own boundary. `token` ends the calls that are
+// outstanding and the waits for locks, and may be NULL.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`; nothing has run then. That a pass has failed stands in `progress`.
+int32_t gallivant_execution_progress_lane_run(const gallivant_execution_boundary *const *boundaries,
+                                              const gallivant_execution_transport *const *transports,
+                                              size_t count,
+                                              uint64_t concurrency,
+                                              const gallivant_execution_abort_token *token,
+                                              gallivant_execution_progress **progress,
+                                              gallivant_error **error);
+
+// How many passes were run; 0 where `progress` is NULL.
+uint64_t gallivant_execution_progress_count(const gallivant_execution_progress *progress);
+
+// Whose pass it was: which of the boundaries, counted from 0. 0 too where there is no pass of this number.
+uint64_t gallivant_execution_progress_boundary(const gallivant_execution_progress *progress,
+                                               size_t index);
+
+// The report of a pass, as JSON text, valid until `progress` is freed; no string where the pass has failed, and where there is none
+// of this number.
+gallivant_str gallivant_execution_progress_report(const gallivant_execution_progress *progress,
+                                                  size_t index);
+
+// Why there was no pass, lent until `progress` is freed; NULL where there was one, and where there is none of this number.
+const gallivant_error *gallivant_execution_progress_failure(const gallivant_execution_progress *progress,
+                                                            size_t index);
+
+// Frees what the passes have come to. NULL is allowed.
+void gallivant_execution_progress_free(gallivant_execution_progress *progress);
+
+/* --------------------------------------------------------------------------
+ * Dispatches that were refused by health, once more after the refresh that was scheduled already.
+ */
+
+// Dispatches, numbered from 0, and the refreshes that they wait for. It begins no refresh and starts nothing.
+//
+// Threads: any number at once. Free it with `gallivant_execution_dispatch_lane_free`.
+typedef struct gallivant_execution_dispatch_lane gallivant_execution_dispatch_lane;
+
+// Joins, for each dispatch, the refresh that is scheduled now for its account; `scopes` has the account of each. Those without one stay
+// refused. At most `concurrency` retries run at one time: from 1 to 64.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`.
+int32_t gallivant_execution_dispatch_lane_new(const gallivant_execution_health_store *store,
+                                              const gallivant_execution_scope *scopes,
+                                              size_t count,
+                                              uint64_t concurrency,
+                                              gallivant_execution_dispatch_lane **lane,
+                                              gallivant_error **error);
+
+// The dispatch that is to be retried now: the first of those whose refresh is over and has left its account with authority, as far as a
+// slot is free. Absent where there is nothing to start now; `gallivant_execution_dispatch_lane_is_waiting` says whether there may be
+// later. The retry is the program's own dispatch with all its checks. Each is told once. Reads records.
+//
+// Errors: none but those of NULL.
+int32_t gallivant_execution_dispatch_lane_retry_next(const gallivant_execution_dispatch_lane *lane,
+                                                     gallivant_optional_u64 *dispatch,
+                                                     gallivant_error **error);
+
+// A retry has ended, well or not.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for a dispatch that does not run. Nothing has changed then.
+int32_t gallivant_execution_dispatch_lane_end(const gallivant_execution_dispatch_lane *lane,
+                                              size_t dispatch,
+                                              gallivant_error **error);
+
+// 1 where a dispatch waits for its refresh or for a slot, else 0, and where `lane` is NULL.
+int32_t gallivant_execution_dispatch_lane_is_waiting(const gallivant_execution_dispatch_lane *lane);
+
+// Waits no longer: the dispatches whose refresh is still under way stay refused. Does nothing where `lane` is NULL.
+void gallivant_execution_dispatch_lane_give_up(const gallivant_execution_dispatch_lane *lane);
+
+// Frees the lane. NULL is allowed.
+void gallivant_execution_dispatch_lane_free(gallivant_execution_dispatch_lane *lane);
+
+// Retries each dispatch once after the refresh that is scheduled for its account, at most `concurrency` at a time (1 to 64). Returns when
+// all have ended, and waits for refreshes no longer than so many ms (`GALLIVANT_FOREVER` for without end), or until the token fires,
+// which may be NULL. `retry` is called on the calling thread and on others beside it, with the number of the dispatch; what it comes
+// to, it leaves behind `user_data`, which may be NULL.
+//
+// `is_retried` has room for a number for each dispatch: 1 where it was retried, 0 where it stays refused and as it was.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` with reason `limits`; nothing has run then.
+int32_t gallivant_execution_dispatch_lane_run(const gallivant_execution_health_store *store,
+                                              const gallivant_execution_scope *scopes,
+                                              size_t count,
+                                              uint64_t concurrency,
+                                              uint64_t timeout_ms,
+                                              const gallivant_execution_abort_token *token,
+                                              gallivant_execution_task retry,
+                                              void *user_data,
+                                              int32_t *is_retried,
+                                              gallivant_error **error);
+
+/* --------------------------------------------------------------------------
+ * Local runs in calls that block: start, watch, stop and settle a harness process of this machine.
+ *
+ * They are for boundaries with the built-in process host, whose machines hand out no call, and do what the methods of the same names
+ * do by `gallivant_execution_boundary_call`. No lock is held between two of them, nor while one waits for a tree to go.
+ */
+
+// Starts a run, and gives its job record, which names the process: it is on disk before the process does anything. `input_json` is
+// that of a `submit`, and may leave out `operationId`. `token` ends the wait for the task's lock and may be NULL, here and below.
+//
+// Errors: those of `submit`; `GALLIVANT_EXECUTION_INPUT` for a boundary without the built-in process host, here and below.
+int32_t gallivant_execution_local_run_start(const gallivant_execution_boundary *boundary,
+                                            const char *input_json,
+                                            size_t input_json_length,
+                                            const gallivant_execution_abort_token *token,
+                                            gallivant_text **job_json,
+                                            gallivant_error **error);
+
+// Starts a further turn of the current run's session, with the input of a `continue`, and gives its outcome.
+//
+// Errors: those of `continue`.
+int32_t gallivant_execution_local_run_resume(const gallivant_execution_boundary *boundary,
+                                             const char *input_json,
+                                             size_t input_json_length,
+                                             const gallivant_execution_abort_token *token,
+                                             gallivant_text **outcome_json,
+                                             gallivant_error **error);
+
+// The job record that `latest-run` names; `job_json` becomes NULL where there is none. Reads.
+//
+// Errors: `GALLIVANT_EXECUTION_IO`; `GALLIVANT_EXECUTION_VERSION`.
+int32_t gallivant_execution_local_run_current(const gallivant_execution_boundary *boundary,
+                                              gallivant_text **job_json,
+                                              gallivant_error **error);
+
+// The job record of a run; `job_json` becomes NULL where there is none. Reads.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for what is no run id; `GALLIVANT_EXECUTION_IO`; `GALLIVANT_EXECUTION_VERSION`.
+int32_t gallivant_execution_local_run_read(const gallivant_execution_boundary *boundary,
+                                           const char *run_id,
+                                           size_t run_id_length,
+                                           gallivant_text **job_json,
+                                           gallivant_error **error);
+
+// The public lines of a run behind the row with the id `after`, which may be NULL for the oldest that is kept: at most `limit`, and at
+// most 400, as a JSON object `{"rows", "before", "after"}`. To follow a run without JSON open a `gallivant_log_reader` in its directory.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for what is no run id; those of `gallivant_log_reader_lines`.
+int32_t gallivant_execution_local_run_lines(const gallivant_execution_boundary *boundary,
+                                            const char *run_id,
+                                            size_t run_id_length,
+                                            const char *after,
+                                            size_t after_length,
+                                            size_t limit,
+                                            gallivant_text **window_json,
+                                            gallivant_error **error);
+
+// The directory in which the files of a run are, whether they are there or not.
+//
+// Errors: `GALLIVANT_EXECUTION_INPUT` for what is no run id.
+int32_t gallivant_execution_local_run_dir_of(const gallivant_execution_boundary *boundary,
+                                             const char *run_id,
+                                             size_t run_id_length,
+                                             gallivant_text **path,
+                                             gallivant_error **error);
+
+// One pass, due or not, and its report: looks at the tree, kills what is due, settles what has ended, takes output in.
+//
+// Errors: those of `reconcile`.
+int32_t gallivant_execution_local_run_pass(const gallivant_execution_boundary *boundary,
+                                           const gallivant_execution_abort_token *token,
+                                           gallivant_text **report_json,
+                                           gallivant_error **error);
+
+// The outcome of a run that has ended, settled by this call if it was not; `outcome_json` becomes NULL while something of its tree lives.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN`, and those of `reconcile`.
+int32_t gallivant_execution_local_run_settle(const gallivant_execution_boundary *boundary,
+                                             const char *run_id,
+                                             size_t run_id_length,
+                                             const gallivant_execution_abort_token *token,
+                                             gallivant_text **outcome_json,
+                                             gallivant_error **error);
+
+// Stops the whole tree of a run, and gives `{"confirmed", "terminal"?}`. Once it has returned the stop is on disk and the first signal is
+// sent; what is left `killAfterMs` later a pass kills, or `gallivant_execution_local_run_wait_for_kill`. `input_json` has `runId`,
+// `reason`, and if wanted `killAfterMs`, which else is the limit of that name.
+//
+// Errors: those of `cancel`.
+int32_t gallivant_execution_local_run_kill(const gallivant_execution_boundary *boundary,
+                                           const char *input_json,
+                                           size_t input_json_length,
+                                           const gallivant_execution_abort_token *token,
+                                           gallivant_text **outcome_json,
+                                           gallivant_error **error);
+
+// Waits until the whole tree of a run is gone: `is_gone` becomes 1 then, and 0 once so many ms have passed (`GALLIVANT_FOREVER` for without
+// end) or the token has fired. What a stop has left is killed when its time comes, and never because this wait is over; without a
+// stop nobody is signalled. The wait holds no lock, and other calls of the boundary go on meanwhile.
+//
+// Errors: `GALLIVANT_EXECUTION_UNKNOWN_RUN`, `GALLIVANT_EXECUTION_IO`, and those of `reconcile` but `GALLIVANT_EXECUTION_BUSY`.
+int32_t gallivant_execution_local_run_wait_for_kill(const gallivant_execution_boundary *boundary,
+                                                    const char *run_id,
+                                                    size_t run_id_length,
+                                                    uint64_t timeout_ms,
+                                                    const gallivant_execution_abort_token *token,
+                                                    int32_t *is_gone,
+                                                    gallivant_error **error);
 
 /* --------------------------------------------------------------------------
  * What needs no boundary: the pure functions, the limits, what is unresolved, and amounts as integers.

@@ -91,22 +91,24 @@ class Execution {
     return this.#call('lines', () => ({ ...args.object('input', input, true), runId: args.text('runId', runId) }), options)
   }
 
-  /** The core says whether the tree is gone and whether a kill is due; this only comes again. */
+  /** The core says whether the tree is gone, whether a kill is due, and when to look again; this only sleeps. */
   async waitForKill(runId, input, options) {
     const { timeoutMs } = args.object('input', input)
     if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) throw args.wrong('input.timeoutMs', 'no number of milliseconds')
     const { signal } = args.callOptions(options)
     const until = performance.now() + timeoutMs
-    for (let pause = 2; ; pause = Math.min(2 * pause, 100)) {
-      if (await this.isGone(runId, options)) return true
-      if (await this.#ofRun('isKillDue', runId, options)) {
+    for (let looks = 0; ; looks += 1) {
+      const input = { runId: args.text('runId', runId), looks }
+      const { gone, killDue, pauseMs } = await this.#call('lookForKill', input, options)
+      if (gone) return true
+      if (killDue) {
         await this.reconcile({ force: true }, options).catch((error) => {
           if (error.code !== 'EXECUTION_BUSY') throw error
         })
       }
       const left = until - performance.now()
       if (left <= 0) return false
-      await setTimeout(Math.min(pause, left), undefined, { signal }).catch((error) => { throw signal?.aborted ? signal.reason : error })
+      await setTimeout(Math.min(pauseMs, left), undefined, { signal }).catch((error) => { throw signal?.aborted ? signal.reason : error })
     }
   }
 

@@ -74,6 +74,13 @@ test('hs_62_a_floor_that_cannot_be_raised_is_reported_and_does_not_undo_the_clai
   assert.equal(JSON.parse(readFileSync(join(directory, 'harness-state'), 'utf8')).seq, 1)
 })
 
+test('hs_21_a_file_system_without_locks_is_refused_with_nothing_written', async (t) => {
+  const directory = directoryFor(t)
+  const { host } = new TestHost({ faults: [{ on: 'try_lock', repeat: true, do: 'error', errno: 'ENOLCK' }] })
+  await assert.rejects(claim(directory, claimant, { host }), { code: 'HARNESS_STATE_LOCKING', kind: 'unavailable' })
+  assert.throws(() => readFileSync(join(directory, 'harness-state')), { code: 'ENOENT' })
+})
+
 test('hs_63_a_claim_waits_for_the_sibling_s_lock_and_is_not_cut_short', async (t) => {
   const directory = directoryFor(t)
   // A lock of the record's name and kind is held on the sibling's lock file, by way of a link to it.

@@ -265,3 +265,20 @@ test('ik_06_the_sync_twins_do_the_same', async (t) => {
   const ended = ticket.waitSync({ deadlineMs: 50 })
   assert.deepEqual([ended.kind, ended.how, Buffer.from(ended.answer).toString()], ['replay', 'waited', 'ok'])
 })
+
+test('ik_12_ik_15_a_store_of_another_version_or_without_shared_memory_is_named', async (t) => {
+  // Bytes of SQLite's header: the last of `user_version`, which is the store's schema; how the file is written and read.
+  for (const [bent, wanted] of [[{ 63: 9 }, 'IDEMPOTENCY_STORE_VERSION'], [{ 18: 1, 19: 1 }, 'IDEMPOTENCY_STORE_UNSUPPORTED']]) {
+    const path = join(directoryFor(t), 'bent.db')
+    const store = await IdempotencyStore.open(path)
+    await store.close()
+    const bytes = readFileSync(path)
+    for (const [offset, byte] of Object.entries(bent)) bytes[offset] = byte
+    writeFileSync(path, bytes)
+    await assert.rejects(IdempotencyStore.open(path), (error) => {
+      assert.deepEqual([error.code, error.file], [wanted, path])
+      return true
+    })
+    assert.deepEqual(readFileSync(path), bytes)
+  }
+})

@@ -214,6 +214,30 @@ class Refusing(StoreCase):
             self.begin("\ud800")
         self.assertEqual(raised.exception.reason, "unicode")
 
+    def bent(self, **bytes_at: int) -> str:
+        """A closed store in which bytes of SQLite's header say something else, by their offset."""
+        path = os.path.join(self.directory, "bent.db")
+        IdempotencyStore.open(path)
+        with open(path, "r+b") as file:
+            for offset, byte in bytes_at.items():
+                file.seek(int(offset.lstrip("_")))
+                file.write(bytes([byte]))
+        return path
+
+    def test_ik_15_a_store_of_another_version_is_named_and_left_alone(self):
+        # The last byte of `user_version`, which is the store's schema.
+        path = self.bent(_63=9)
+        with self.assertRaises(gallivant.IdempotencyStoreVersionError) as raised:
+            IdempotencyStore.open(path)
+        self.assertEqual((raised.exception.file, raised.exception.kind), (path, "incompatible"))
+
+    def test_ik_12_a_store_that_does_not_share_memory_is_refused(self):
+        # How the file is written and read: 2 is by a write-ahead log, 1 without.
+        path = self.bent(_18=1, _19=1)
+        with self.assertRaises(gallivant.IdempotencyStoreUnsupportedError) as raised:
+            IdempotencyStore.open(path)
+        self.assertEqual((raised.exception.file, raised.exception.kind), (path, "unavailable"))
+
     def test_ik_15_a_damaged_store_is_named_and_left_alone(self):
         path = os.path.join(self.directory, "damaged.db")
         with open(path, "wb") as file:

@@ -97,6 +97,18 @@ impl<T> Out<T> {
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
     }
 
+    /// Writes an array to the place.
+    ///
+    /// # Safety
+    /// As many values may be written there, and they do not overlap `values`.
+    pub(crate) unsafe fn fill(self, values: &[T])
+    where
+        T: Copy,
+    {
+        // SAFETY: by this function's contract.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.0, values.len()) };
+    }
+
     /// Writes the output over whatever stood there.
     pub(crate) fn set(self, value: T) {
         // SAFETY: `new` has checked for null, and its contract is that the place may be written to.

@@ -39,15 +39,15 @@
 //! Threads. Each handle's comment says by how many threads it may be used at once. A handle for one thread at a time may
 //! change threads between calls; a call that finds it in use answers `GALLIVANT_HANDLE_BUSY` and has done nothing.
 //! Freeing a handle while a call uses it is a bug of the caller. The library has no threads of its own, but for those on
-//! which `gallivant_execution_drive` runs the methods of a transport that does not keep its deadlines.
+//! which `gallivant_execution_drive` runs the methods of a transport that does not keep its deadlines, and on which lanes run tasks.
 //!
-//! Callbacks run on the calling thread, inside the call, but for those methods. They return normally: no `longjmp`, no C++
+//! Callbacks run on the calling thread, inside the call, but for those methods and tasks. They return normally: no `longjmp`, no C++
 //! exception, no thread cancellation may pass through the library.
 //!
 //! Forks. Handles may be used in a forked child, except that locks, leases and watches stay with the parent: a guard,
 //! session or watch that came through a fork answers `GALLIVANT_HARNESS_STATE_INPUT` with reason `forked`, and freeing it is
-//! harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays
-//! and machines, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a process that had several
+//! harmless. So do stores of claims and all that comes from them, which answer `GALLIVANT_IDEMPOTENCY_FORKED`, and replays,
+//! machines and health stores, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a process that had several
 //! threads may only call `exec` and the like, as always.
 //!
 //! The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gallivant as c;
 use gallivant_core::execution::contract::ErrorKind;
-use gallivant_core::execution::{EXECUTION_CURSOR_BYTES, EXECUTION_VERSION, PROVIDER_STATES, Port};
+use gallivant_core::execution::{EXECUTION_CURSOR_BYTES, EXECUTION_VERSION, Joined, PROVIDER_STATES, Port};
 use gallivant_core::harness_state::{
     Ask, BlockedOn, Evidence, InputBuffer, Refusal, Skip, State, UnknownReason,
 };
@@ -145,6 +145,7 @@ fn every_word_of_the_execution_layer_has_its_constant() {
     let words: Vec<_> = ErrorKind::ALL.iter().map(|value| value.word()).collect();
     check("FAILURE", &words, c::gallivant_failure_name);
     check("ROUND", &["up", "down"], c::gallivant_round_name);
+    check("JOINED", &Joined::ALL.map(Joined::word), c::gallivant_joined_name);
 }
 
 #[test]

@@ -63,7 +63,7 @@ void check_run(const char *name, void (*test)(void))
 
 const char *fresh_directory(void)
 {
-    static char paths[256][96];
+    static char paths[512][96];
     if (directories == sizeof paths / sizeof *paths)
         abort();
     char *path = paths[directories];
@@ -338,6 +338,10 @@ int main(void)
     suite_execution();
     suite_execution_handles();
     suite_execution_drive();
+    suite_health();
+    suite_lanes();
+    suite_local_runs();
+    suite_codes();
     suite_publication();
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     printf("%d passed, %d failed\n", passed, failed);

@@ -155,5 +155,9 @@ void suite_replay_waiting(void);
 void suite_execution(void);
 void suite_execution_handles(void);
 void suite_execution_drive(void);
+void suite_health(void);
+void suite_lanes(void);
+void suite_local_runs(void);
+void suite_codes(void);
 
 #endif

@@ -28,7 +28,8 @@ suite=(tests/c/check.c tests/c/basics.c tests/c/inputs.c tests/c/claim.c tests/c
     tests/c/ownership.c tests/c/environment.c tests/c/session.c tests/c/hook.c tests/c/handles.c tests/c/testing.c
     tests/c/redaction.c tests/c/verification.c tests/c/journal.c tests/c/journal_looks.c tests/c/log_reader.c tests/c/replay.c
     tests/c/replay_waiting.c tests/c/idempotency.c tests/c/idempotency_waiting.c tests/c/idempotency_handles.c
-    tests/c/execution.c tests/c/execution_handles.c tests/c/execution_drive.c tests/c/publication.c)
+    tests/c/execution.c tests/c/execution_handles.c tests/c/execution_drive.c tests/c/publication.c
+    tests/c/health.c tests/c/lanes.c tests/c/local_runs.c tests/c/codes.c)
 
 adapter=(tests/adapters/c/adapter.c tests/adapters/c/json.c)
 claims=(tests/adapters/c/claims.c tests/adapters/c/claims_answers.c tests/adapters/c/json.c)
@@ -77,7 +78,14 @@ check() {
     fi
 }
 
+# What local runs start between a launcher and its harness; only beside the shared library it would be found untold.
+supervisor() {
+    export GALLIVANT_SUPERVISE=$target/supervise/gallivant-supervise
+    if [ ! -x "$GALLIVANT_SUPERVISE" ]; then cargo build --locked --profile supervise -p gallivant-supervise; fi
+}
+
 build() {
+    supervisor
     # What another call of cargo has built is not built again: with other packages beside it, it would be another build.
     local library=$target/release/libgallivant.so
     if [ ! -f "$library" ] || [ ! -f "${library%.so}.a" ] ||
@@ -250,6 +258,7 @@ valgrind)
         --suppressions=tests/c/valgrind.supp
     ;;
 asan)
+    supervisor
     # A target folder of its own: other flags would rebuild everything in the other one.
     triple=$(rustc -vV | sed -n 's/^host: //p')
     # SQLite is not what is looked for here, and the sanitizer would have the compiler work on it for minutes.

@@ -101,6 +101,62 @@ fn ex_bnd_30_a_wait_is_true_for_a_tree_that_is_gone_and_false_at_its_time() {
 }
 
 #[test]
+fn ex_bnd_30_each_look_of_a_wait_tells_what_is_done_until_the_next() {
+    let ground = Ground::new();
+    ground.start(1, STUBBORN);
+    ground.mark("child");
+    let runs = ground.runs();
+    let look = |looks| runs.boundary().look_for_kill("run-1", looks).expect("it can be looked at");
+    let pauses: Vec<u128> =
+        [0, 1, 2, 5, 6, 7, 31, 32, u32::MAX].map(|looks| look(looks).pause.as_millis()).into();
+    assert_eq!(pauses, [2, 4, 8, 64, 100, 100, 100, 100, 100], "doubled up to a tenth of a second");
+    assert_eq!((look(0).is_gone, look(0).is_kill_due), (false, false), "without a stop nobody is signalled");
+    ground.kill(1, 60_000);
+    assert!(!look(0).is_kill_due, "its time has not come");
+    ground.kill(1, 0);
+    assert!(look(0).is_kill_due || look(0).is_gone);
+    assert!(ground.wait_for_kill(1, PATIENCE));
+    assert_eq!((look(9).is_gone, look(9).is_kill_due), (true, false));
+    let unknown = runs.boundary().look_for_kill("run-9", 0).expect_err("no such run");
+    assert_eq!(unknown.code(), gallivant_core::Code::ExecutionUnknownRun);
+}
+
+#[test]
+fn ex_bnd_30_a_wait_tells_why_a_kill_that_is_due_cannot_be_made() {
+    let ground = Ground::new();
+    ground.start(1, STUBBORN);
+    ground.mark("child");
+    ground.kill(1, 60_000);
+    let now = ground.host.clock.wall_ms();
+    ground.edit_job(1, |job| job["killAfter"]["at"] = json!(now));
+    let ledger = ground.text("execution.json");
+    std::fs::write(ground.task().join("execution.json"), "{").expect("written");
+    let abort = gallivant_core::execution::AbortToken::new();
+    let damaged = ground.runs().wait_for_kill("run-1", PATIENCE, &abort).expect_err("the ledger is damaged");
+    assert_eq!(damaged.code(), gallivant_core::Code::ExecutionProtocol);
+    std::fs::write(ground.task().join("execution.json"), ledger).expect("written");
+    assert!(ground.wait_for_kill(1, PATIENCE));
+}
+
+#[test]
+fn ex_bnd_24_local_runs_are_of_a_boundary_with_the_built_in_process_host() {
+    let ground = Ground::new();
+    let runs = gallivant_core::execution::LocalRuns::of(ground.runs().boundary()).expect("it has one");
+    assert_eq!(runs.current().expect("it reads"), None);
+    let mut own = Ground::new();
+    own.options["runner"] = json!(true);
+    let boundary = gallivant_core::execution::ExecutionOptions::from_object(
+        own.task(),
+        &object(&own.options),
+        std::sync::Arc::clone(&own.faults),
+    );
+    let boundary = gallivant_core::execution::Boundary::new(boundary.expect("well formed"), &own.host);
+    let refused =
+        gallivant_core::execution::LocalRuns::of(&boundary.expect("a boundary")).expect_err("its own");
+    assert_eq!(refused.code(), gallivant_core::Code::ExecutionInput);
+}
+
+#[test]
 fn ex_loc_11_the_second_signal_goes_to_what_is_left_and_is_ours() {
     let ground = Ground::new();
     // The child takes the first signal, the harness does not.

@@ -16,7 +16,7 @@ from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport
 from ._native import AbortToken, Cancel
 from ._offload import finish, offload, over, told
 from .errors import ExecutionBusyError, ExecutionError
-from .execution import FIRST_PAUSE, LONGEST_PAUSE, _kill, _lost, _stop
+from .execution import _kill, _lost, _stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -376,17 +376,19 @@ class AsyncExecution:
 
     async def wait_for_kill(self, run_id: str, timeout: float) -> bool:
         """As `gallivant.execution.Execution.wait_for_kill`. Cancelling the task ends the wait."""
-        until, pause = time.monotonic() + timeout, FIRST_PAUSE
-        while not await self.is_gone(run_id):
-            if await self._call("isKillDue", {"runId": run_id}):
+        until, looks = time.monotonic() + timeout, 0
+        while True:
+            look = await self._object("lookForKill", {"runId": run_id, "looks": looks})
+            if look["gone"]:
+                return True
+            if look["killDue"]:
                 with contextlib.suppress(ExecutionBusyError):
                     await self.reconcile(force=True)
             left = until - time.monotonic()
             if left <= 0:
                 return False
-            await asyncio.sleep(min(pause, left))
-            pause = min(2 * pause, LONGEST_PAUSE)
-        return True
+            await asyncio.sleep(min(look["pauseMs"] / 1000, left))
+            looks += 1
 
     async def is_gone(self, run_id: str) -> bool:
         """As `gallivant.execution.Execution.is_gone`."""

@@ -51,10 +51,6 @@ if TYPE_CHECKING:
     Path = Union[str, os.PathLike[str]]
     Document = Union[Mapping[str, Any], str]
 
-FIRST_PAUSE = 0.002
-"""The first pause of a wait for a tree, in seconds; each is twice as long as the one before it."""
-LONGEST_PAUSE = 0.1
-
 __all__ = [
     "EXECUTION_CURSOR_BYTES",
     "EXECUTION_LIMITS",
@@ -263,17 +259,19 @@ class Execution:
         """Waits until the whole tree of a local run is gone: True then, False after `timeout` seconds or once `signal` has fired.
         What a stop has left is killed when it is due, and never because the wait is over.
         """
-        until, pause = time.monotonic() + timeout, FIRST_PAUSE
-        while not self.is_gone(run_id):
-            if self._call("isKillDue", {"runId": run_id}):
+        until, looks = time.monotonic() + timeout, 0
+        while True:
+            look = self._object("lookForKill", {"runId": run_id, "looks": looks})
+            if look["gone"]:
+                return True
+            if look["killDue"]:
                 with contextlib.suppress(errors.ExecutionBusyError):
                     self.reconcile(force=True, signal=signal)
             left = until - time.monotonic()
             if left <= 0 or (signal is not None and signal.fired):
                 return False
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, LONGEST_PAUSE)
-        return True
+            time.sleep(min(look["pauseMs"] / 1000, left))
+            looks += 1
 
     def is_gone(self, run_id: str) -> bool:
         """Whether the whole tree of a local run is provably gone. Reads, and signals nobody."""

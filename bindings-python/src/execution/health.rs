@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gallivant_core::execution::{
-    AbortToken, FixedJitter, HealthOptions, HealthRecord, HealthScope, Joined, Limits, NoFaults, ProbeResult,
+    AbortToken, FixedJitter, HealthOptions, HealthRecord, HealthScope, Limits, NoFaults, ProbeResult,
     Refresh as CoreRefresh,
 };
 use gallivant_core::json::Value;
@@ -123,11 +123,7 @@ impl HealthStore {
         let wait = length_of(py, timeout.0)?.unwrap_or(std::time::Duration::MAX);
         let scope = scope_of(provider, account);
         let joined = call::infallible(py, || self.store.join_scheduled(&scope, wait, &AbortToken::new()))?;
-        Ok(match joined {
-            Joined::NotScheduled => "not-scheduled",
-            Joined::Over => "over",
-            Joined::UnderWay => "under-way",
-        })
+        Ok(joined.word())
     }
 }
 

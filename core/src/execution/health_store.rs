@@ -81,6 +81,21 @@ pub enum Joined {
     UnderWay,
 }
 
+impl Joined {
+    /// Every way.
+    pub const ALL: [Joined; 3] = [Joined::NotScheduled, Joined::Over, Joined::UnderWay];
+
+    /// The word for it, in every language.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Joined::NotScheduled => "not-scheduled",
+            Joined::Over => "over",
+            Joined::UnderWay => "under-way",
+        }
+    }
+}
+
 /// Health records below one directory. Cloning it is cheap and gives the same store, whose scheduled refreshes are shared; any
 /// number of threads may use it. It belongs to the process that opened it.
 #[derive(Clone)]

@@ -16,10 +16,6 @@ use crate::host::Host;
 use crate::journal::Window;
 use crate::json::{Object, Value};
 
-/// Between two looks at a tree that is to go: from so long, doubled each time, to so long.
-const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-
 /// The local runs of one task.
 #[derive(Clone, Debug)]
 pub struct LocalRuns {
@@ -33,12 +29,20 @@ impl LocalRuns {
     /// `EXECUTION_INPUT` for options without the built-in process host, and those of [`Boundary::new`].
     pub fn open(options: ExecutionOptions, host: &Host) -> Result<Self> {
         if options.process_host.is_none() {
-            return Err(Error::new(
-                Code::ExecutionInput,
-                "runner is no object with the options of the built-in host",
-            ));
+            return Err(no_process_host());
         }
         Ok(LocalRuns { boundary: Boundary::new(options, host)? })
+    }
+
+    /// The runs of a boundary that was made already.
+    ///
+    /// # Errors
+    /// `EXECUTION_INPUT` for a boundary without the built-in process host.
+    pub fn of(boundary: &Boundary) -> Result<Self> {
+        if !boundary.has_process_host() {
+            return Err(no_process_host());
+        }
+        Ok(LocalRuns { boundary: boundary.clone() })
     }
 
     /// The boundary of the task, for every other call.
@@ -125,27 +129,35 @@ impl LocalRuns {
     /// signalled.
     ///
     /// # Errors
-    /// As [`Boundary::is_gone`].
+    /// As [`Boundary::look_for_kill`], and those of [`LocalRuns::pass`] but for `EXECUTION_BUSY`.
     pub fn wait_for_kill(&self, run_id: &str, timeout: Duration, abort: &AbortToken) -> Result<bool> {
         let clock = self.boundary.clock();
         let until = clock.awake().saturating_add(timeout);
-        let mut pause = FIRST_PAUSE;
+        let mut looks = 0;
         loop {
-            if self.boundary.is_gone(run_id)? {
+            let look = self.boundary.look_for_kill(run_id, looks)?;
+            if look.is_gone {
                 return Ok(true);
             }
-            if self.boundary.is_kill_due(run_id)? {
-                // Somebody else may hold the lock, who kills it just as well; the next look tells.
-                let _ = self.pass(abort);
+            if look.is_kill_due {
+                match self.pass(abort) {
+                    // Whoever holds the lock kills it just as well; the next look tells.
+                    Err(busy) if busy.code() == Code::ExecutionBusy => {}
+                    passed => drop(passed?),
+                }
             }
             let left = until.saturating_sub(clock.awake());
             if left.is_zero() || abort.is_aborted() || clock.is_cancelled() {
                 return Ok(false);
             }
-            clock.sleep(pause.min(left));
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            clock.sleep(look.pause.min(left));
+            looks += 1;
         }
     }
+}
+
+fn no_process_host() -> Error {
+    Error::new(Code::ExecutionInput, "runner is no object with the options of the built-in host")
 }
 
 /// Runs a machine whose process host answers in the core to its end.

@@ -65,7 +65,9 @@ pub mod transport;
 pub mod version;
 
 pub use backoff::{FixedJitter, Jitter, RandomJitter};
-pub use boundary::{Boundary, Called, EXECUTION_VERSION, UnresolvedOperation, execution_live, unresolved};
+pub use boundary::{
+    Boundary, Called, EXECUTION_VERSION, KillLook, UnresolvedOperation, execution_live, unresolved,
+};
 pub use capability::{Adapter, Capability, Choice, ExecutionRegistry, Runtime, assert_execution_dependency};
 pub use contract::{
     Acknowledgement, Method, TransportError, collection_validation_error, dispatch_not_sent_error,

@@ -1,26 +1,24 @@
 //! The boundary of one task: the object whose calls are the only ones that write its files.
 
 use std::ffi::{c_char, c_void};
-use std::fmt;
 use std::sync::Arc;
 
-use gallivant_core::execution::{
-    AbortToken, Boundary, Called, ExecutionOptions, FaultAnswer, Faults, FixedJitter, Jitter, NoFaults,
-    execution_runner,
-};
+use gallivant_core::execution::{AbortToken, Boundary, Called, ExecutionOptions, execution_runner};
 use gallivant_core::{Host, Result, publication};
 
 use super::abort_token::{gallivant_execution_abort_token, token_or_none};
+use super::health::gallivant_execution_health_store;
 use super::machine::gallivant_execution_machine;
+use super::points::{faults_of, gallivant_execution_point, jitter_of};
 use super::registry::gallivant_execution_registry;
 use super::{not_outstanding, object};
-use crate::barrier::{answer, call, outside};
+use crate::barrier::{answer, call};
 use crate::buffer::gallivant_text;
 use crate::error::gallivant_error;
 use crate::handle::{self, Handle, Out, borrow, give};
 use crate::host::{gallivant_host, host_or_system};
 use crate::options::{self, sized};
-use crate::view::{Texts, gallivant_str};
+use crate::view::gallivant_str;
 
 /// The boundary of one task, owned by one task, one provider and one account.
 ///
@@ -36,14 +34,13 @@ pub struct gallivant_execution_boundary {
 
 impl Handle for gallivant_execution_boundary {}
 
-/// A point at which a test may fail the library, such as `intent-saved` or `persist:execution.json`: 0 goes on, anything else
-/// makes the write report an I/O error. A pause is an answer that takes its time, a crash is one that does not return. It is
-/// called by whichever thread makes a call of the boundary, whose machine is in use; it must not free the boundary, which waits
-/// for that very step. `point` is valid during the call.
-pub type gallivant_execution_point =
-    Option<unsafe extern "C" fn(user_data: *mut c_void, point: gallivant_str) -> i32>;
+impl gallivant_execution_boundary {
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+}
 
-/// What a boundary takes from its host program besides its options; all of it is for tests.
+/// What a boundary takes from its host program besides its options. But for `health` all of it is for tests.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct gallivant_execution_ports {
@@ -56,10 +53,13 @@ pub struct gallivant_execution_ports {
     pub at_point: gallivant_execution_point,
     /// Handed to `at_point`; may be NULL. It has to live as long as the boundary and its machines.
     pub user_data: *mut c_void,
+    /// The health store that vouches for the account before a dispatch, in the place of the options' `health`; NULL for what
+    /// these say. The boundary keeps what it needs of it, so that it may be freed meanwhile.
+    pub health: *const gallivant_execution_health_store,
 }
 sized!(gallivant_execution_ports);
 
-// C: #define GALLIVANT_EXECUTION_PORTS_INIT { sizeof(gallivant_execution_ports), NULL, NULL, NULL }
+// C: #define GALLIVANT_EXECUTION_PORTS_INIT { sizeof(gallivant_execution_ports), NULL, NULL, NULL, NULL }
 
 /// Makes the boundary of the task whose files are in the directory `root`. Creates no file and calls nobody. `ports` and `host`
 /// may be NULL.
@@ -170,8 +170,9 @@ pub unsafe extern "C" fn gallivant_execution_boundary_call(
 }
 
 /// Calls a method that only reads, and gives its answer as JSON text: `inspect`, `outcome`, `preparationStatus`,
-/// `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check` and `resultView`, whose input is `{"runId": …}` where
-/// they take one. It takes no lock, writes nothing and calls nobody.
+/// `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`, `resultView`, `isDue`, `healthStatus`, and of local runs
+/// `isGone` and `lookForKill`. Their input is `{"runId": …}` where they take one; `lookForKill` takes how many `looks` there were
+/// before, and gives `{"gone", "killDue", "pauseMs"}`. It takes no lock, writes nothing and calls nobody.
 ///
 /// Errors: `GALLIVANT_EXECUTION_INPUT` for any other name, and with reason `reply` for a method that has to be started; those of
 /// the method.
@@ -221,40 +222,20 @@ unsafe fn options_of(
 ) -> Result<ExecutionOptions> {
     // SAFETY: the same contract.
     let ports = if ports.is_null() { None } else { Some(unsafe { options::input(ports, "ports") }?) };
-    let faults: Arc<dyn Faults> = match ports.and_then(|ports| Some((ports.at_point?, ports.user_data))) {
-        Some((at_point, user_data)) => Arc::new(Points { at_point, user_data }),
-        None => Arc::new(NoFaults),
-    };
+    let faults = faults_of(
+        ports.and_then(|ports| ports.at_point),
+        ports.map_or(std::ptr::null_mut(), |ports| ports.user_data),
+    );
     let mut options = ExecutionOptions::from_object(root, &object(json, "options_json")?, faults)?;
-    // SAFETY: the conventions for what a struct points to.
-    let jitter = ports.and_then(|ports| unsafe { ports.jitter.as_ref() }.copied());
-    options.jitter = jitter.map(|jitter| Arc::new(FixedJitter(jitter)) as Arc<dyn Jitter>);
+    if let Some(ports) = ports {
+        // SAFETY: the conventions for what a struct points to.
+        let health = unsafe {
+            options.jitter = jitter_of(ports.jitter);
+            ports.health.as_ref()
+        };
+        if let Some(health) = health {
+            options.health = Some(Arc::new(health.store().clone()));
+        }
+    }
     Ok(options)
-}
-
-/// The points of a test, as a callback.
-struct Points {
-    at_point: unsafe extern "C" fn(*mut c_void, gallivant_str) -> i32,
-    user_data: *mut c_void,
-}
-
-// SAFETY: callback and data are the host's, which is told that whichever thread makes a call comes here.
-unsafe impl Send for Points {}
-// SAFETY: as above.
-unsafe impl Sync for Points {}
-
-impl fmt::Debug for Points {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Points")
-    }
-}
-
-impl Faults for Points {
-    fn at(&self, point: &str) -> FaultAnswer {
-        let mut texts = Texts::default();
-        let [view] = texts.hold([Some(point)]);
-        // SAFETY: the text lives until the callback has returned, and the rest is the conventions.
-        let told = outside(|| unsafe { (self.at_point)(self.user_data, view) });
-        if told == 0 { FaultAnswer::Go } else { FaultAnswer::Fail }
-    }
 }

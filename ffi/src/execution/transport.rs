@@ -77,6 +77,23 @@ sized!(gallivant_execution_transport);
 // C: #define GALLIVANT_EXECUTION_TRANSPORT_INIT \
 // C:     { sizeof(gallivant_execution_transport), NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
+impl gallivant_execution_transport {
+    /// A table without methods, for a boundary whose calls the library carries out.
+    pub(super) const NONE: gallivant_execution_transport = gallivant_execution_transport {
+        struct_size: size_of::<gallivant_execution_transport>(),
+        user_data: std::ptr::null_mut(),
+        keeps_deadlines: 0,
+        prepare: None,
+        submit: None,
+        inspect: None,
+        continue_run: None,
+        collect: None,
+        cancel: None,
+        lookup: None,
+        recover_response: None,
+    };
+}
+
 /// Which method it is, as in `recoverResponse`. Valid until the method returns; no string where `request` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gallivant_execution_call_method(

@@ -8,7 +8,7 @@
 use std::ffi::c_char;
 
 use gallivant_core::execution::contract::ErrorKind;
-use gallivant_core::execution::{Port, ProviderState, Round};
+use gallivant_core::execution::{Joined, Port, ProviderState, Round};
 
 use crate::barrier::answer;
 use crate::names::{Names, Numbered};
@@ -60,6 +60,13 @@ pub const GALLIVANT_FAILURE_ABORTED: i32 = 8;
 pub const GALLIVANT_ROUND_UP: i32 = 1;
 /// The next nano-dollar below: budgets, caps, shares and what remains.
 pub const GALLIVANT_ROUND_DOWN: i32 = 2;
+
+/// No refresh was scheduled, so nothing was waited for.
+pub const GALLIVANT_JOINED_NOT_SCHEDULED: i32 = 1;
+/// The refresh is over: its result is saved, or it was given up. `gallivant_execution_health_store_authorize` tells which.
+pub const GALLIVANT_JOINED_OVER: i32 = 2;
+/// The refresh is still under way at the end of the wait.
+pub const GALLIVANT_JOINED_UNDER_WAY: i32 = 3;
 
 /// Accepted, and not begun.
 pub const GALLIVANT_PROVIDER_STATE_QUEUED: i32 = 1;
@@ -116,6 +123,15 @@ pub(super) const ROUNDS: Numbered<Round> =
 
 const ROUND_WORDS: [(i32, &str); 2] = [(GALLIVANT_ROUND_UP, "up"), (GALLIVANT_ROUND_DOWN, "down")];
 
+pub(super) const JOINED: Numbered<Joined> = Numbered {
+    what: "joined",
+    rows: &[
+        (GALLIVANT_JOINED_NOT_SCHEDULED, Joined::NotScheduled),
+        (GALLIVANT_JOINED_OVER, Joined::Over),
+        (GALLIVANT_JOINED_UNDER_WAY, Joined::UnderWay),
+    ],
+};
+
 const PROVIDER_STATE: Numbered<ProviderState> = Numbered {
     what: "state",
     rows: &[
@@ -168,6 +184,13 @@ pub unsafe extern "C" fn gallivant_failure_from_name(name: *const c_char, name_l
 pub extern "C" fn gallivant_round_name(round: i32) -> *const c_char {
     static NAMES: Names = Names::new();
     answer(|| NAMES.get(round, ROUND_WORDS.into_iter()))
+}
+
+/// The word for a GALLIVANT_JOINED constant, such as `over`; `invalid` for any other number.
+#[unsafe(no_mangle)]
+pub extern "C" fn gallivant_joined_name(joined: i32) -> *const c_char {
+    static NAMES: Names = Names::new();
+    answer(|| NAMES.get(joined, JOINED.rows.iter().map(|(number, row)| (*number, row.word()))))
 }
 
 /// The word for a GALLIVANT_PROVIDER_STATE constant, such as `running`, as it stands in files and replies; `invalid` for any

@@ -169,6 +169,9 @@ fn ik_15_what_is_no_store_is_answered_and_never_made_over() {
             foreign(path, "PRAGMA user_version = 2")
         }),
         ("of no version", Code::IdempotencyStoreVersion, &|path| foreign(path, "PRAGMA user_version = 0")),
+        ("without its log", Code::IdempotencyStoreUnsupported, &|path| {
+            foreign(path, "PRAGMA journal_mode = DELETE")
+        }),
     ];
     for (what, code, bend) in damage {
         let world = sqlite();

@@ -1,12 +1,12 @@
 //! The boundary's methods under their public names (EX-BND-01, EX-SEA-19), from JSON to JSON: one table for every language.
 
-use super::Boundary;
 use super::input::{flag, id, missing, text, wrong};
+use super::{Boundary, KillLook};
 use crate::error::{Code, Error, Result};
 use crate::execution::ledger::lock::AbortToken;
 use crate::execution::machine::Machine;
 use crate::journal::MAX_ROWS;
-use crate::json::{Object, Value};
+use crate::json::{Number, Object, Value};
 
 /// What a method gives.
 #[derive(Debug)]
@@ -22,7 +22,8 @@ impl Boundary {
     /// `collect`, `cancel`, `requestCancel`, `preparationStop`, `timeoutStop`, `interrupt`, `adopt`, `settleAbsent`, and of local
     /// runs `start`, `settle` and `kill`; an
     /// answer for `inspect`, `outcome`, `preparationStatus`, `judgePreparation`, `capabilities`, `dirOf`, `read`, `current`, `check`,
-    /// `resultView`, `healthStatus`, `isDue`, `isGone`, `isKillDue` and `lines` (which takes `after` and `limit` besides), whose input is `{runId}` where they take one.
+    /// `resultView`, `healthStatus`, `isDue`, `isGone`, `isKillDue`, `lookForKill` (which takes `looks` besides, and gives `{gone,
+    /// killDue, pauseMs}`) and `lines` (which takes `after` and `limit` besides), whose input is `{runId}` where they take one.
     ///
     /// # Errors
     /// `EXECUTION_INPUT` for a name that is none and for an argument of the wrong shape, and those of a method that reads.
@@ -70,6 +71,16 @@ impl Boundary {
             "healthStatus" => Ok(self.health_status()?.map_or(Value::Null, |record| record.to_value())),
             "isGone" => self.is_gone(&run_id(input)?).map(Value::from),
             "isKillDue" => self.is_kill_due(&run_id(input)?).map(Value::from),
+            "lookForKill" => {
+                let looks = input.get("looks").and_then(Value::as_number).and_then(Number::as_u64);
+                let looks = looks.ok_or_else(|| wrong("looks is no number of looks"))?;
+                let KillLook { is_gone, is_kill_due, pause } =
+                    self.look_for_kill(&run_id(input)?, u32::try_from(looks).unwrap_or(u32::MAX))?;
+                let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+                let members: [(&str, Value); 3] =
+                    [("gone", is_gone.into()), ("killDue", is_kill_due.into()), ("pauseMs", pause_ms.into())];
+                Ok(Value::Object(members.into_iter().collect()))
+            }
             "lines" => {
                 let limit = match input.get("limit") {
                     None | Some(Value::Null) => MAX_ROWS,

@@ -4,6 +4,7 @@
 //! anything of its own about the ledger.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::input::wrong;
 use super::{Inner, cancel, dispatch, pass, reading};
@@ -12,6 +13,23 @@ use crate::execution::ledger::lock::AbortToken;
 use crate::execution::ledger::record::{Action, FenceKind};
 use crate::execution::machine::Line;
 use crate::json::{Object, Value};
+
+/// Between two looks at a tree that is to go: from so long, doubled each time, to so long.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// One look of a wait for a tree that is to go (EX-BND-30). Whoever waits looks, has a pass run where a kill is due, and sleeps in
+/// the idiom of its language, until the tree is gone or it has waited long enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KillLook {
+    /// The whole tree is provably gone: the wait is over.
+    pub is_gone: bool,
+    /// The time has come at which the stop has what is left killed: a forced pass is to be run before the pause. Somebody else who
+    /// holds the task's lock does it just as well.
+    pub is_kill_due: bool,
+    /// How long until the next look, if the wait lasts that long.
+    pub pause: Duration,
+}
 
 /// `start`: a submit that gives the job record (EX-BND-24). Without an operation id it is a new operation.
 pub(super) async fn start(
@@ -85,6 +103,17 @@ pub(super) fn is_kill_due(inner: &Inner, run_id: &str) -> Result<bool> {
     let job = reading::read(inner, run_id)?.unwrap_or_default();
     let at = job.get("killAfter").and_then(|kill| kill.get("at")?.as_number()?.as_u64());
     Ok(at.is_some_and(|at| inner.host.clock.wall_ms() >= at))
+}
+
+/// A look after so many others: whether the tree is gone, else what is done until the next one.
+pub(super) fn look_for_kill(inner: &Inner, run_id: &str, looks: u32) -> Result<KillLook> {
+    let is_gone = is_gone(inner, run_id)?;
+    let doubled = 2_u32.checked_pow(looks).and_then(|times| FIRST_PAUSE.checked_mul(times));
+    Ok(KillLook {
+        is_gone,
+        is_kill_due: !is_gone && is_kill_due(inner, run_id)?,
+        pause: doubled.map_or(LONGEST_PAUSE, |pause| pause.min(LONGEST_PAUSE)),
+    })
 }
 
 fn local(inner: &Inner) -> Result<()> {

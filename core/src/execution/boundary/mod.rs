@@ -36,6 +36,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, TryLockError};
 
 pub use by_name::Called;
+pub use facade::KillLook;
 pub use projection::{UnresolvedOperation, execution_live, unresolved};
 pub(crate) use publishing::{Publishing, Subject, Verifying};
 
@@ -343,6 +344,22 @@ impl Boundary {
     /// As [`Boundary::read`].
     pub fn is_kill_due(&self, run_id: &str) -> Result<bool> {
         facade::is_kill_due(&self.inner, run_id).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// One look of a wait for this run's tree to go, after `looks` others: what [`LocalRuns::wait_for_kill`] does, for hosts that
+    /// sleep in their own way. Reads, takes no lock, signals nobody.
+    ///
+    /// [`LocalRuns::wait_for_kill`]: crate::execution::LocalRuns::wait_for_kill
+    ///
+    /// # Errors
+    /// As [`Boundary::is_gone`].
+    pub fn look_for_kill(&self, run_id: &str, looks: u32) -> Result<KillLook> {
+        facade::look_for_kill(&self.inner, run_id, looks).map_err(|error| self.inner.redacted(error))
+    }
+
+    /// Whether process runs are carried out by the built-in process host.
+    pub(crate) fn has_process_host(&self) -> bool {
+        self.inner.options.process_host.is_some()
     }
 
     /// The public lines of a run behind the row `after`, at most `limit` of them (EX-BND-27), within the limits of EX-JRN-61.
