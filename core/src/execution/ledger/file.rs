@@ -168,14 +168,8 @@ impl Writer {
             |error| Error::new(Code::ExecutionIo, format!("{name} cannot be saved")).with_source(error);
         faults::pass(&*self.faults, &format!("persist:{below}{name}")).map_err(failed)?;
         let staged = self.names.next(STAGED);
-        let replacement = Replacement {
-            name,
-            staged: &staged,
-            bytes: &[],
-            durability,
-            keep: false,
-            judged: None,
-        };
+        let replacement =
+            Replacement { name, staged: &staged, bytes: &[], durability, keep: false, judged: None };
         storage::publish_pieces(directory, &replacement, pieces).map(drop).map_err(failed)
     }
 
