@@ -100,12 +100,17 @@ async function run(methods, method, input, common) {
   }
 }
 
-/** Runs a method that no machine has asked for, at most for as long as it is said. */
+/** Runs a method that no machine has asked for, at most for as long as it is said; also gives when, and whether it called `sending()`. */
 async function runAlone(transport, { method, input, deadlineMs }, limits) {
   const ending = new Ending()
-  const deadlineAt = Date.now() + deadlineMs
+  const askedAt = Date.now()
+  let sending = false
   const common = Object.freeze({
-    get signal() { return ending.signal }, deadlineAt, limits, inputJson: textOf(input), sending() {},
+    get signal() { return ending.signal },
+    deadlineAt: askedAt + deadlineMs,
+    limits,
+    inputJson: textOf(input),
+    sending() { sending = true },
   })
   const running = run(transport, method, input, common)
   let timer
@@ -116,7 +121,7 @@ async function runAlone(transport, { method, input, deadlineMs }, limits) {
     ending.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
     await within(GRACE_MS, running)
   }
-  return end
+  return { ...end, askedAt, endedAt: Date.now(), sending }
 }
 
 /** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */
