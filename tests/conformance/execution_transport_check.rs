@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use gallivant_core::execution::contract::{ErrorKind, Methods};
 use gallivant_core::execution::limits::Limits;
 use gallivant_core::execution::transport::{Subject, Witness, check_transport};
-use gallivant_core::execution::{Method, ProviderState, Transport, TransportCall, TransportError};
+use gallivant_core::execution::{
+    AbortToken, Method, NoFaults, ProviderState, Transport, TransportCall, TransportError, drive,
+};
 use gallivant_core::json::{Object, Value};
 use gallivant_core::testing::{MEMORY_CAPABILITY, MemoryTransport, Mishap};
 
-use crate::support::memory_task::{START, Task, object};
+use crate::support::memory_task::{START, Task, object, submit, work};
 
 /// A subject with these members besides.
 fn subject(more: &str) -> Subject {
@@ -289,6 +291,43 @@ fn ex_tra_33_a_failure_is_told_with_the_transports_own_words_and_without_secrets
         "{found:?}"
     );
     assert!(found[0].ends_with(" was revoked`") && !found[0].contains("hunter2"), "{found:?}");
+}
+
+#[test]
+fn ex_tra_33_what_a_transport_says_of_its_failure_is_told_redacted_and_saved_nowhere() {
+    let refused = |kind, code: &str, words: &str| {
+        let task = Task::new();
+        let boundary = task.boundary_with(r#"{"secrets":["hunter2-hunter2"]}"#, Arc::new(NoFaults));
+        let failure = TransportError::of(kind, words).with_code(code);
+        task.transport.next(Method::Submit, Mishap::Fail(failure));
+        let error = drive(submit(&boundary, "op-1"), &task.transport, &AbortToken::new()).unwrap_err();
+        assert!(!task.ledger().to_json().contains("not set"), "{}", task.ledger().to_json());
+        error.message()
+    };
+    let unknown = refused(ErrorKind::Auth, "", "hunter2-hunter2\nis not set");
+    assert!(unknown.contains("operation=`op-1`: the transport failed, said=`"), "{unknown}");
+    assert!(unknown.ends_with(" is not set`") && !unknown.contains("hunter2"), "{unknown}");
+    let not_sent = refused(ErrorKind::NotSent, "unconfigured", "the key is not set");
+    assert!(
+        not_sent.ends_with("operation=`op-1` code=`unconfigured` said=`the key is not set`"),
+        "{not_sent}"
+    );
+    assert_eq!(refused(ErrorKind::Io, "", "").matches('`').count(), 2, "nothing is said where nothing was");
+}
+
+#[test]
+fn ex_tra_17_a_repeated_turn_is_named_by_its_refusal() {
+    let task = Task::new();
+    let boundary = task.boundary();
+    let abort = AbortToken::new();
+    drive(submit(&boundary, "op-1"), &task.transport, &abort).expect("it is accepted");
+    task.transport.finish("turn-1", true, "done");
+    drive(boundary.startup(abort.clone()), &task.transport, &abort).expect("it is collected");
+    task.transport.next(Method::Continue, Mishap::Replace("turnId", "turn-1".into()));
+    let again =
+        drive(boundary.continue_run(work("op-2"), abort.clone()), &task.transport, &abort).unwrap_err();
+    assert_eq!(again.reason(), Some("identity"));
+    assert!(again.message().ends_with(": another operation has the same job and root turn"), "{again}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ import time
 from . import _native
 from . import errors as errors
 from ._execution_check import check_transport
-from ._execution_documents import Cursor, ProviderAcknowledgement, ProviderEvent, ProviderObservation, ProviderOutcome
+from ._execution_documents import ProviderAcknowledgement, ProviderEvent, ProviderObservation, ProviderOutcome
 from ._execution_documents import ProviderPreparation, ProviderResult, ProviderStop
 from ._execution_driver import Driver, Ports
 from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, fitting_events, function_json
@@ -65,7 +65,6 @@ __all__ = [
     "AbortToken",
     "AsyncTransport",
     "Call",
-    "Cursor",
     "Done",
     "Execution",
     "ExecutionRegistry",

@@ -252,11 +252,13 @@ fn session(task: &Task, input: &DispatchInput) -> Result<Option<String>> {
     let refused = |message: &str| Error::new(Code::ExecutionOwnership, message).with_reason("session");
     let session = found.filter(|session| !session.is_empty());
     let session = session.ok_or_else(|| {
-        refused("the run to continue has no recorded session: no reply of its transport named one, member=`sessionId`")
-            .with_remedy(
-                "have the transport's replies name the session of each turn, for a provider without sessions the job's \
-                 own id; a run that has ended without one cannot be continued",
-            )
+        let remedy = if task.inner.options.is_local() {
+            "restore the exact owned stream or cache, then retry; do not move sessions between runs"
+        } else {
+            "have the transport's replies name the session of each turn, for a provider without sessions the job's own id; \
+             a run that has ended without one cannot be continued"
+        };
+        refused("the run to continue has no recorded session, member=`sessionId`").with_remedy(remedy)
     })?;
     if input.session_id.as_ref().is_some_and(|given| *given != session) {
         return Err(refused("the session is not the one that is recorded for the run to continue")
