@@ -172,8 +172,8 @@ export interface Report extends More {
   terminalState: string | null
   /** The methods of the transport that were called, in order. */
   called: string[]
-  /** What was saved as a reason to come again; the message has a transport's own words, redacted, and is in no file. */
-  error: { code: ErrorCode, reason: string | null, remedy: string, message: string } | null
+  /** What was saved as a reason to come again. A transport's own words are in no report and in no file. */
+  error: { code: ErrorCode, reason: string | null, remedy: string } | null
   nextAttemptAt: number | null
   recovery: string | null
 }

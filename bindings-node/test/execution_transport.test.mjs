@@ -64,7 +64,6 @@ test('ex_tra_33_a_transports_own_words_reach_the_caller_redacted_and_no_file', a
   await execution.submit(WORK)
   const { error } = await execution.startup()
   assert.deepEqual([error.code, error.reason], ['EXECUTION_IO', 'auth'])
-  assert.match(error.message, /method=`inspect` code=`revoked` said=`key 7 was revoked`$/)
 })
 
 test('ex_obs_08_a_providers_clock_that_is_ahead_keeps_no_job_from_being_found_or_ended', async (t) => {
@@ -104,7 +103,6 @@ test('ex_obs_24_a_results_text_and_input_head_are_in_the_file_of_the_run', async
   let error = null
   while (error === null) ({ error } = await headless.startup())
   assert.deepEqual([error.code, error.reason], ['EXECUTION_RESULT', 'foreign'])
-  assert.match(error.message, /member=`inputHead`/)
   assert.match(error.remedy, /inputHead/)
 })
 

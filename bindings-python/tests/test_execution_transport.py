@@ -130,7 +130,6 @@ class Transports(unittest.TestCase):
         execution.submit(WORK)
         error = execution.startup()["error"]
         self.assertEqual((error["code"], error["reason"]), ("EXECUTION_IO", "auth"))
-        self.assertTrue(error["message"].endswith("method=`inspect` code=`revoked` said=`key 7 was revoked`"), error)
 
     def test_ex_obs_08_a_providers_clock_that_is_ahead_keeps_no_job_from_being_ended(self):
         for ahead in (500, 3_600_000, -3_600_000):

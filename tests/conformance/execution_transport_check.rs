@@ -312,6 +312,9 @@ fn ex_tra_33_what_a_transport_says_of_its_failure_is_told_redacted_and_saved_now
         not_sent.ends_with("operation=`op-1` code=`unconfigured` said=`the key is not set`"),
         "{not_sent}"
     );
+    // The prompt of the dispatch is in no error, whoever repeats it (EX-ERR-06).
+    let repeated = refused(ErrorKind::Io, "", "it is not set to do it");
+    assert!(repeated.contains("said=`it is not set to ") && !repeated.contains("do it"), "{repeated}");
     assert_eq!(refused(ErrorKind::Io, "", "").matches('`').count(), 2, "nothing is said where nothing was");
 }
 

@@ -58,7 +58,8 @@ pub(super) async fn recover_response(
     let call = dispatch::call_input(&inner, &task.ledger, &input, &sent)?;
     let method = Method::RecoverResponse;
     let limit = method.reply_limit(inner.options.limits.result_bytes);
-    let text = match line.transport(method, call, limit).await.ended {
+    let end = dispatch::without_private(line.transport(method, call, limit).await, &input, &inner);
+    let text = match end.ended {
         Ended::Value(text) => text,
         Ended::Oversized => return Err(acceptance_unknown(&known, "oversized", "")),
         Ended::Deadline => return Err(acceptance_unknown(&known, "deadline", "")),

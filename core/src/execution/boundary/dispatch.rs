@@ -24,6 +24,7 @@ use crate::execution::states::ProviderState;
 use crate::execution::transition::{dispatch as transition, operator};
 use crate::journal::OutputQueue;
 use crate::json::{Object, Value};
+use crate::redaction::{Patterns, Redactor};
 
 pub(super) async fn dispatch(
     inner: Arc<Inner>,
@@ -70,7 +71,7 @@ pub(super) async fn dispatch(
         return start(&mut task, &line, &before, &input, &run_id).await;
     }
     let limit = method.reply_limit(inner.options.limits.result_bytes);
-    let end = line.transport(method, call, limit).await;
+    let end = without_private(line.transport(method, call, limit).await, &input, &inner);
     task.point("dispatch.reply")?;
     settle(&mut task, &before, &input.operation_id, session.as_deref(), method, end)
 }
@@ -102,8 +103,14 @@ async fn start(
     };
     match local::start(task, line, &start).await? {
         Started::Running(outcome) => Ok(outcome),
-        Started::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
-        Started::Lost(reason, why) => {
+        Started::NotSent(error) => {
+            let error = hide(error, input, &task.inner);
+            Err(not_sent(task, before, operation_id, &error))
+        }
+        Started::Lost(reason, error) => {
+            let said =
+                error.map(|error| failed("the process host", &hide(error, input, &task.inner), &task.inner));
+            let why = said.unwrap_or_default();
             Err(lost(task, operation_id, &Lost { reason, why, retry_after_ms: None })?)
         }
     }
@@ -505,6 +512,25 @@ pub(super) fn judge(
             why: error.message(),
             retry_after_ms: None,
         }),
+    }
+}
+
+/// The end of a dispatch's call without what is private of its input.
+pub(super) fn without_private(end: CallEnd, input: &DispatchInput, inner: &Inner) -> CallEnd {
+    let ended = match end.ended {
+        Ended::Error(error) => Ended::Error(hide(error, input, inner)),
+        ended => ended,
+    };
+    CallEnd { ended, ..end }
+}
+
+/// A failure whose words repeat neither a secret nor the prompt, the answer or the grant (EX-ERR-06). Secrets go first, so that none is
+/// cut to pieces.
+fn hide(error: TransportError, input: &DispatchInput, inner: &Inner) -> TransportError {
+    match Redactor::new(&input.private(&inner.redactor), Patterns::Off) {
+        Ok(private) => error.redacted(|text| private.text(&inner.redactor.text(text)).into_owned()),
+        // Where not all of it can be looked for, nothing is told.
+        Err(_) => TransportError { message: String::new(), ..error },
     }
 }
 

@@ -489,8 +489,6 @@ fn shown(error: &Error) -> Value {
         ("code", Value::from(error.code().name())),
         ("reason", Value::from(error.reason())),
         ("remedy", Value::from(error.remedy())),
-        // The transport's own words are in it, which no file keeps.
-        ("message", Value::from(error.message())),
     ];
     Value::Object(members.into_iter().collect::<Object>())
 }

@@ -123,6 +123,14 @@ impl TransportError {
         code.into_iter().chain(said).map(shown).collect::<Vec<_>>().join(" ")
     }
 
+    /// With what this makes of its words and its code.
+    #[must_use]
+    pub(in crate::execution) fn redacted(mut self, redact: impl Fn(&str) -> String) -> Self {
+        self.message = redact(&self.message);
+        self.code = self.code.map(|code| redact(&code));
+        self
+    }
+
     /// Code and reason of a call that ended so (EX-TRA-36). The reason is the kind's word.
     #[must_use]
     pub const fn cause(&self) -> (Code, &'static str) {
