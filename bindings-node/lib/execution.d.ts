@@ -178,8 +178,8 @@ export interface Report extends More {
   recovery: string | null
 }
 /**
- * What is recorded of the current run (EX-BND-21). Amounts in nano-dollars are bigints, of which `JSON.stringify` makes nothing:
- * give it a replacer that makes texts of them.
+ * What is recorded of the current run (EX-BND-21). Amounts in nano-dollars are bigints, at which `JSON.stringify`
+ * throws: give it a replacer that makes texts of them.
  */
 export interface Projection extends More {
   taskId: string
