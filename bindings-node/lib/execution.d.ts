@@ -13,11 +13,13 @@
 
 import type { HealthRecord, HealthStore } from './execution_health.js'
 import type { Capability, ExecutionRegistry, RegisteredCapability } from './execution_registry.js'
+import type { AbortSignalOf, ProviderEvent, Reply, Scope, Transport } from './execution_transport.js'
 import type { CallOptions, ErrorCode, GallivantError, Host, Path, Signal } from './index.js'
 
 export * from './execution_health.js'
 export * from './execution_lanes.js'
 export * from './execution_registry.js'
+export * from './execution_transport.js'
 
 /** The version of the contract between a boundary and its host. */
 export const EXECUTION_VERSION: number
@@ -69,123 +71,6 @@ export function nanoUsd(amount: Amount, round?: 'up' | 'down'): bigint
 /** A provider's token of where its pages go on. It is kept and sent back as it came. */
 export type Cursor = string | number | bigint | boolean
 
-/** How a method of a transport fails. */
-export type TransportErrorKind =
-  | 'io' | 'auth' | 'rate' | 'protocol' | 'not-sent' | 'collection-validation' | 'deadline' | 'aborted'
-
-/** What a method rejects with to say how it has failed. Whatever else it throws or rejects with has failed with `io`. */
-export class TransportError extends Error {
-  constructor(kind: TransportErrorKind, message: string, options?: {
-    /** After how many milliseconds the provider wants to be asked again. */
-    retryAfterMs?: number | undefined
-    /** The transport's own code. */
-    code?: string | undefined
-    cause?: unknown
-  })
-  readonly kind: TransportErrorKind
-  readonly retryAfterMs?: number
-  readonly code?: string
-}
-
-/**
- * For `submit` and `continue`: nothing was sent. Honest only before the first request to the provider, those that set
- * something up included, and before the transport has saved anything of its own. The operation is then as if it had never
- * been asked for.
- */
-export function dispatchNotSentError(code: string, message: string): TransportError
-/** For `collect`: an artifact of a completed turn is faulty, and will be so each time. */
-export function collectionValidationError(reason: string, message: string): TransportError
-
-/** The platform's own AbortSignal, where its types are there. */
-export type AbortSignalOf = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : Signal
-
-/** What every method is given besides its input. */
-export interface TransportCall {
-  /** Fires at the deadline, at the caller's own signal, and when the boundary is closed. One second later the method is left alone. */
-  readonly signal: AbortSignalOf
-  /** When the call counts as failed, in milliseconds since 1970. */
-  readonly deadlineAt: number
-  /** The limits in force. */
-  readonly limits: Readonly<Limits>
-  /** The input as the text that it is: identities, cursors and numbers as they were saved. */
-  readonly inputJson: string
-  /** To be called just before the first request to the provider, or the first record of the transport's own. */
-  sending(): void
-}
-
-/** The reply of a method: a value, or its text as JSON. */
-export type Reply = RawJson | string | object | null
-
-/** Whose work it is. */
-export interface Scope { taskId: string, provider: string, account: string }
-
-/** What `submit` is given. Its reply is an acknowledgement: `providerJobId` and `turnId`, and if wanted `sessionId` and `cursor`. */
-export interface SubmitRequest extends Scope {
-  runId: string
-  operationId: string
-  /** The provider makes one job for it, however often it comes. */
-  idempotencyKey: string
-  kind: 'implementation' | 'intake'
-  prompt: string
-  inputHead: string | null
-  policy: string | null
-  model: string | null
-  environment: string | null
-  reservationUsd: number | null
-  hardCapUsd: number | null
-  preparation: Record<string, unknown> | null
-}
-/** What `continue` is given. */
-export interface ContinueRequest extends SubmitRequest {
-  sessionId: string
-  previous: { providerJobId: string, turnId: string }
-  response?: { signature: string, answer: unknown }
-}
-/** What `prepare` is given. Its reply has `boundary`, `authority` and `grant`. */
-export interface PrepareRequest extends Scope {
-  phase: 'draft' | 'clarify' | 'repair'
-  prompt: string
-  environment: unknown
-  allowanceUsd: number
-}
-/** A job, as it is asked about. */
-export interface JobRequest extends Scope { runId: string, providerJobId: string, sessionId: string | null, turnId: string }
-/** What `inspect` is given. Its reply is an observation: `providerJobId`, `turnId`, `state`, `observedAt`, `events` and so on. */
-export interface InspectRequest extends JobRequest { cursor: Cursor | null, startedAt: number }
-/** What `collect` is given. Its reply is the result, or null where there is none yet. */
-export interface CollectRequest extends Omit<JobRequest, 'provider' | 'account'> { inputHead: string | null, terminalState: string }
-/** What `cancel` is given. Its reply has `confirmed`, true only after the provider itself says so. */
-export interface CancelRequest extends JobRequest { idempotencyKey: string }
-/** What `lookup` is given. Its reply is an observation of the exact job, or null: not found, or not certain. */
-export interface LookupRequest extends Scope {
-  runId: string
-  operationId: string
-  idempotencyKey: string
-  inputHead: string | null
-  intentAt: number
-  action: 'submit' | 'continue'
-  sessionId?: string
-  cursor: Cursor | null
-}
-
-type Method<Request> = (input: Request, call: TransportCall) => Reply | PromiseLike<Reply>
-
-/**
- * A remote adapter: your own code, which reaches the provider. A method is there or not; none is found out by calling. It
- * starts no timer and no loop of its own and tries nothing twice: the boundary asks again when it is due.
- */
-export interface Transport {
-  prepare?: Method<PrepareRequest>
-  submit: Method<SubmitRequest>
-  inspect: Method<InspectRequest>
-  continue?: Method<ContinueRequest>
-  collect: Method<CollectRequest>
-  cancel?: Method<CancelRequest>
-  lookup?: Method<LookupRequest>
-  /** What `continue` was given, whose reply was lost. Its reply is an acknowledgement, or null. */
-  recoverResponse?: Method<ContinueRequest>
-}
-
 /** How one harness is run: its command line as data. */
 export interface HarnessProfile {
   program: string
@@ -204,30 +89,6 @@ export interface LocalRunnerOptions {
   /** Harnesses beside those that come with the library, by name. */
   harnesses?: Record<string, HarnessProfile> | undefined
 }
-
-/** What the provider's end of a transport has seen so far. */
-export interface WitnessCounts { requests: number, jobs: number, cancellations: number, openHandles: number }
-/** A part of the contract that a transport does not keep. */
-export interface Finding { clause: string, method: string, seen: string }
-/**
- * Calls the methods of a transport and looks at its provider: that `prepare` makes no job, `submit` exactly one, and `cancel`, called
- * twice with one key, has one effect; that after no method a handle stays open, and that nothing reaches the provider while nobody
- * asks for anything. Takes a quarter of a second for each method. Without findings the transport has kept what was looked at.
- *
- * `look` counts at the provider's end: a fake provider, or a test account. It makes one job, and cancels it.
- */
-export function checkTransport(transport: Transport, options: Scope & {
-  capabilities: Capability | RawJson
-  look: () => WitnessCounts | PromiseLike<WitnessCounts>
-  /** Makes the keys of this check those of no other one; chance where it is left out. */
-  nonce?: string | undefined
-  inputHead?: string | null | undefined
-  policy?: string | null | undefined
-  model?: string | null | undefined
-  environment?: string | null | undefined
-  limits?: Partial<Limits> | undefined
-  signal?: Signal | undefined
-}): Promise<Finding[]>
 
 /** What a boundary is made of (EX-BND-04). */
 export interface ExecutionOptions {
@@ -311,12 +172,15 @@ export interface Report extends More {
   terminalState: string | null
   /** The methods of the transport that were called, in order. */
   called: string[]
-  /** What was saved as a reason to come again. */
+  /** What was saved as a reason to come again. A transport's own words are in no report and in no file. */
   error: { code: ErrorCode, reason: string | null, remedy: string } | null
   nextAttemptAt: number | null
   recovery: string | null
 }
-/** What is recorded of the current run (EX-BND-21). */
+/**
+ * What is recorded of the current run (EX-BND-21). Amounts in nano-dollars are bigints, at which `JSON.stringify`
+ * throws: give it a replacer that makes texts of them.
+ */
 export interface Projection extends More {
   taskId: string
   runId: string | null
@@ -330,7 +194,7 @@ export interface Projection extends More {
 }
 /** What a stop has come to. */
 export interface Stopped { confirmed: boolean, terminal?: true, unsupported?: true }
-/** What a settled run has come to (EX-BND-16). */
+/** What a settled run has come to (EX-BND-16); `costNanoUsd` is a bigint, as in a {@link Projection}. */
 export interface Outcome extends More {
   finished: true
   ok: boolean
@@ -421,7 +285,10 @@ export class Execution {
   read(runId: string, options?: CallOptions): Promise<Record<string, unknown> | null>
   /** The job record of the current local run, or null. */
   current(options?: CallOptions): Promise<Record<string, unknown> | null>
-  /** Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody. */
+  /**
+   * Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody. That of a settled run stays
+   * due (EX-REC-05), calls nobody and costs its locks: leave it out where `live` is false.
+   */
   isDue(options?: CallOptions): Promise<boolean>
   /** What the boundary's health store has of its account, or null. */
   healthStatus(options?: CallOptions): Promise<HealthRecord | null>
@@ -562,6 +429,11 @@ export function unsubmittedInitialDispatch(entry: object | RawJson, ledger: obje
 export function healthAuthorize(record: object | RawJson | null, now: number | RawJson): boolean
 /** Whether a value may be a provider's cursor, and how many bytes it has. */
 export function checkCursor(cursor: Json | RawJson): { valid: boolean, bytes: number }
+/**
+ * How many of these events, from the first on, one page may hold: at most `eventPageRecords`, and `eventPageBytes` as JSON. 0 says that the
+ * first one alone is too long for any page: its data has to be shortened. What the events say is not judged.
+ */
+export function fittingEvents(events: readonly ProviderEvent[], limits?: Partial<Limits>): number
 /** What a gap is called that comes with this next cursor. */
 export function gapId(cursor: Json | RawJson): string
 /** The key of an operation at its provider. */

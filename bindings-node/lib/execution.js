@@ -250,15 +250,15 @@ async function sandboxReadiness(options) {
 
 const {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
-  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
+  cancellationKey, checkCursor, crc32c, executionLive, fittingEvents, gapId, healthAuthorize, idempotencyKey, intakeReservation,
+  money, nanoUsd, publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 } = pure
 
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, Execution, ExecutionRegistry, HealthStore, Machine,
   PROVIDER_STATES, RawJson, Refresh, RegisteredCapability, TransportError, assertExecutionDependency, backoff,
   cancellationKey, checkCursor, checkTransport, collectionValidationError, crc32c, dispatchNotSentError, executionLive,
-  executionRegistry, executionRunner, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd,
+  executionRegistry, executionRunner, fittingEvents, gapId, healthAuthorize, idempotencyKey, intakeReservation, makeExecution, money, nanoUsd,
   publicTextCheck, publicationNext, replayKey, runDispatchLane, runId, runLane, runProgressLane, sandboxReadiness, unresolved,
   unsubmittedInitialDispatch, validateManifest,
 }

@@ -120,10 +120,11 @@ async function run(methods, method, input, call) {
   }
 }
 
-/** Runs a method that no machine has asked for, at most for as long as it is said. */
+/** Runs a method that no machine has asked for, at most for as long as it is said; also gives when, and whether it called `sending()`. */
 async function runAlone(transport, { method, input, deadlineMs }, limits) {
   const carried = new Carried()
-  const call = new Call(carried, Date.now() + deadlineMs, limits, textOf(input))
+  const askedAt = Date.now()
+  const call = new Call(carried, askedAt + deadlineMs, limits, textOf(input))
   const running = run(transport, method, input, call)
   let timer
   const late = new Promise((resolve) => { timer = setTimeout(() => resolve({ how: 'deadline' }), deadlineMs) })
@@ -133,7 +134,7 @@ async function runAlone(transport, { method, input, deadlineMs }, limits) {
     carried.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
     await within(GRACE_MS, running)
   }
-  return end
+  return { ...end, askedAt, endedAt: Date.now(), sending: carried.isSending }
 }
 
 /** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */

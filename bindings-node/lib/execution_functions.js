@@ -53,6 +53,7 @@ const cancellationKey = ({ taskId, provider, account, runId }) => call('cancella
 const runId = ({ taskId, provider, account, operationId }) => call('runId', { taskId, provider, account, operationId })
 const replayKey = ({ provider, providerJobId, turnId, eventId }) => call('replayKey', { provider, providerJobId, turnId, eventId })
 const backoff = ({ failures, jitter, retryAfterMs, limits }) => call('backoff', { failures, jitter, retryAfterMs, limits })
+const fittingEvents = (events, limits) => call('fittingEvents', { events, limits })
 const crc32c = (text) => call('crc32c', { text })
 const validateManifest = (files, tree) => call('validateManifest', { files, tree })
 const publicationNext = (checkpoint, facts) => call('publicationNext', { checkpoint, facts })
@@ -63,6 +64,6 @@ const healthAuthorize = (record, now) => call('healthAuthorize', { record, now }
 
 module.exports = {
   EXECUTION_CURSOR_BYTES, EXECUTION_LIMITS, EXECUTION_VERSION, PROVIDER_STATES, assertExecutionDependency, backoff,
-  cancellationKey, checkCursor, crc32c, executionLive, gapId, healthAuthorize, idempotencyKey, intakeReservation, money, nanoUsd,
-  publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
+  cancellationKey, checkCursor, crc32c, executionLive, fittingEvents, gapId, healthAuthorize, idempotencyKey, intakeReservation,
+  money, nanoUsd, publicTextCheck, publicationNext, replayKey, runId, unsubmittedInitialDispatch, validateManifest,
 }

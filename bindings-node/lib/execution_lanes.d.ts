@@ -13,7 +13,10 @@ export type Settled<T> = { status: 'fulfilled', value: T } | { status: 'rejected
  */
 export function runLane<T>(tasks: Iterable<() => T | PromiseLike<T>>, concurrency?: number): Promise<Settled<T>[]>
 
-/** One pass of each boundary that is due, and what it gave, in their order. Those that are not due are left out. */
+/**
+ * One pass of each boundary that is due, and what it gave, in their order. Those that are not due are left out. A settled run stays due
+ * (EX-REC-05): hand in those that are `live`.
+ */
 export function runProgressLane(
   executions: Iterable<Execution>, options?: CallOptions & { concurrency?: number | undefined },
 ): Promise<{ execution: Execution, report: Report | null, error: unknown }[]>

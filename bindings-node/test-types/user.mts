@@ -10,10 +10,10 @@ import type {
   Snapshot, StateRecord, Tick, Ticket, Watch,
 } from 'gallivant'
 import {
-  EXECUTION_LIMITS, HealthStore, PROVIDER_STATES, RawJson, TransportError, checkTransport, dispatchNotSentError, executionRegistry, executionRunner,
+  EXECUTION_LIMITS, HealthStore, PROVIDER_STATES, RawJson, TransportError, checkTransport, dispatchNotSentError, executionRegistry, executionRunner, fittingEvents,
   makeExecution, nanoUsd, runDispatchLane, runProgressLane, unresolved,
 } from 'gallivant/execution'
-import type { Capability, Dispatched, Execution, Finding, Machine, Outcome, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
+import type { Capability, Dispatched, Execution, Finding, Machine, Outcome, ProviderObservation, ProviderResult, ProviderState, Report as Pass, Step, Transport, UnresolvedOperation } from 'gallivant/execution'
 import { reconcileExecutionResult } from 'gallivant/execution-result'
 import type { Publication, Publisher } from 'gallivant/execution-result'
 import { SAVED_HEADERS, idempotent } from 'gallivant/http'
@@ -187,6 +187,23 @@ const transport: Transport = {
   collect: () => null,
   async cancel() { return '{"confirmed":true}' },
 }
+const turnSeen: ProviderObservation = {
+  providerJobId: 'job-1', turnId: 'turn-1', state: 'running', observedAt: Date.now(), cursor: 2n ** 70n, gap: { reason: 'cut' },
+  events: [{ eventId: 'e-1', type: 'output', sequence: 1, timestamp: null, data: { text: 'x' } }],
+}
+const whole: Transport = {
+  submit: () => ({ providerJobId: 'job-1', turnId: 'turn-1', sessionId: null }),
+  inspect: async ({ cursor, startedAt }, { limits }) => ({ ...turnSeen, cursor, observedAt: Math.max(startedAt, fittingEvents(turnSeen.events ?? [], limits)) }),
+  collect: ({ inputHead }): ProviderResult => ({ providerJobId: 'job-1', turnId: 'turn-1', inputHead, outcome: { finished: true, ok: true, cost: null, denials: [] }, text: 'done' }),
+  lookup: () => null,
+  // @ts-expect-error a stop says whether it is confirmed
+  cancel: () => ({ state: 'cancelled' }),
+}
+// @ts-expect-error no state of a run is called so
+const marvellous: ProviderObservation = { ...turnSeen, state: 'marvellous' }
+// @ts-expect-error a time is a number of milliseconds
+const yesterday: ProviderObservation = { ...turnSeen, observedAt: 'yesterday' }
+same<typeof marvellous, typeof yesterday>(true)
 {
   await using execution: Execution = makeExecution({
     root: `${directory}/task`, taskId: 't', provider: 'p', account: 'a', capabilities, transport, budgetUsd: 8, health: 'external', secrets: new Set(['hunter2!']),
@@ -211,6 +228,7 @@ const transport: Transport = {
   told.push((await runProgressLane([execution], { concurrency: 2 })).length)
   const registry = executionRegistry()
   registry.register(capabilities, { transport })
+  registry.register({ ...capabilities, provider: 'q' }, { transport: whole })
   told.push(outcome?.costNanoUsd, nanoUsd('0.1') satisfies bigint, EXECUTION_LIMITS[0]?.name, PROVIDER_STATES.length)
 }
 

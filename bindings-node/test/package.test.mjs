@@ -29,6 +29,11 @@ function unionOf(types, name) {
   return [...body.matchAll(/'([^']+)'/g)].map(([, word]) => word)
 }
 
+function typesOfExecution() {
+  const parts = ['execution', 'execution_health', 'execution_lanes', 'execution_registry', 'execution_transport']
+  return parts.map((part) => read('lib', `${part}.d.ts`)).join('\n')
+}
+
 test('esm_and_commonjs_have_the_same_names_and_the_same_classes', () => {
   for (const [namespace, file] of [[esm, '../lib/index.js'], [esmHttp, '../lib/http.js'], [esmJournal, '../lib/journal.js'], [esmExecution, '../lib/execution.js'], [esmResult, '../lib/execution_result.js'], [esmTesting, '../lib/testing.js']]) {
     const cjs = require(file)
@@ -63,7 +68,7 @@ function typesOf() {
 test('the_types_name_what_is_there', () => {
   const types = typesOf()
   const journal = read('lib', 'journal.d.ts')
-  const execution = ['execution', 'execution_health', 'execution_lanes', 'execution_registry'].map((part) => read('lib', `${part}.d.ts`)).join('\n')
+  const execution = typesOfExecution()
   for (const [namespace, text] of [[esm, types], [esmHttp, read('lib', 'http.d.ts')], [esmJournal, journal], [esmExecution, execution], [esmResult, read('lib', 'execution_result.d.ts')], [esmTesting, read('lib', 'testing.d.ts')]]) {
     const { default: _, 'module.exports': __, ...named } = namespace
     assert.deepEqual([...new Set(valuesOf(text))].sort(), Object.keys(named).sort())
@@ -115,7 +120,7 @@ test('ex_jrn_10_the_words_of_a_journal_are_those_of_the_core', () => {
 })
 
 test('ex_bnd_01_ex_bnd_02_words_and_names_are_those_of_the_core', () => {
-  const execution = read('lib', 'execution.d.ts')
+  const execution = typesOfExecution()
   const { limits, kinds, methods } = native.executionConstants()
   assert.deepEqual(unionOf(execution, 'ProviderState'), esmExecution.PROVIDER_STATES)
   assert.deepEqual(esmExecution.PROVIDER_STATES, [

@@ -215,7 +215,7 @@ class Rest(unittest.TestCase):
         good = transport.HostedAgents(self.provider.address, KEY)
         subject = {"task_id": "t", "provider": "hosted-agents", "account": "me", "capabilities": transport.CAPABILITIES}
         self.assertEqual(check_transport(good, self.look, **subject), [])
-        self.assertEqual([turn["state"] for turn in self.provider.control("/books")["turns"]], ["cancelled"])
+        self.assertEqual([turn["state"] for turn in self.provider.control("/books")["turns"]], ["cancelled", "cancelled"])
 
         class Worse:
             """It makes nothing, hangs, and has half of the methods."""
@@ -231,7 +231,7 @@ class Rest(unittest.TestCase):
 
         found = check_transport(Worse(), self.look, **subject, limits={"deadlineMs": 100})
         named = [f"{finding['clause']} {finding['method']}" for finding in found]
-        wanted = ["EX-TRA-01 continue", "EX-TRA-01 collect", "EX-TRA-07 submit", "EX-TRA-03 inspect", "EX-TRA-21 cancel"]
+        wanted = ["EX-TRA-01 continue_", "EX-TRA-01 collect", "EX-TRA-07 submit", "EX-TRA-03 inspect", "EX-TRA-21 cancel"]
         self.assertEqual(named, wanted)
         with self.assertRaises(errors.ExecutionInputError):
             check_transport(good, self.look, **{**subject, "task_id": ""})

@@ -2,11 +2,14 @@
  * A transport to a provider of hosted agents over its REST interface: what an adapter of your own may look like. The provider
  * here is the small one of `tests/hosted-agents/server.mjs`.
  *
- * The boundary asks for each method once. Nothing here repeats a request, keeps a connection or runs by itself.
+ * The boundary asks for each method once. Nothing here repeats a request, keeps a connection or runs by itself. What the members
+ * of an acknowledgement, an observation and a result mean is in `docs/guides/transport.md`.
  */
 
+import http from 'node:http'
+import https from 'node:https'
 // In a program of your own: from 'gallivant/execution'
-import { TransportError, dispatchNotSentError } from '../../bindings-node/lib/execution.js'
+import { TransportError, dispatchNotSentError, fittingEvents } from '../../bindings-node/lib/execution.js'
 
 /** What the provider can do. */
 export const CAPABILITIES = Object.freeze({
@@ -37,16 +40,41 @@ const ENDS = new Set(['succeeded', 'failed', 'cancelled'])
 /** Beyond the longest reply that the boundary takes, no more is read: a provider that never stops talking fills no memory. */
 const BEYOND = 65_536
 
-/** The text of an answer, as far as anybody takes it. */
-async function textOf(response, most) {
-  const chunks = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.byteLength
-    if (length > most) throw new TransportError('protocol', "the provider's answer is longer than any that is taken")
-    chunks.push(chunk)
+/**
+ * One request on a connection of its own, which is closed when this has ended, however it has. `fetch` is not for this: after an
+ * abort it connects once more and keeps that connection for seconds. `node:http` follows no redirect and repeats nothing.
+ */
+async function exchange(url, { method, headers, body, signal }, most) {
+  const { request } = url.protocol === 'https:' ? https : http
+  const asked = request(url, { method, headers, signal, agent: false })
+  try {
+    const response = await new Promise((resolve, reject) => {
+      asked.on('response', resolve).on('error', reject).end(body)
+    })
+    const chunks = []
+    let length = 0
+    for await (const chunk of response) {
+      length += chunk.byteLength
+      if (length > most) throw new TransportError('protocol', "the provider's answer is longer than any that is taken")
+      chunks.push(chunk)
+    }
+    return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') }
+  } finally {
+    asked.destroy()
   }
-  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** As many of the events as one page takes. What is left is asked for by the cursor of the last one that is kept. */
+function paged(events, { next, more }, limits) {
+  let kept = fittingEvents(events, limits)
+  if (kept === 0 && events.length > 0) {
+    // Too long for any page, and without its beginning nothing would ever come after it.
+    const beginning = JSON.stringify(events[0].data).slice(0, limits.eventPageBytes / 8).toWellFormed()
+    events = [{ ...events[0], data: { cut: beginning } }, ...events.slice(1)]
+    kept = 1
+  }
+  const isWhole = kept === events.length
+  return { events: events.slice(0, kept), cursor: isWhole ? next : events[kept - 1].sequence, more: more || !isWhole }
 }
 
 /**
@@ -56,19 +84,18 @@ async function textOf(response, most) {
 export function hostedAgents({ address, key, place = null }) {
   /** One request. Null stands for a 404 where the caller says that it may be. */
   async function ask(method, path, call, { body, idempotencyKey, mayBeMissing = false } = {}) {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' }
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey
-    const response = await fetch(new URL(path, address), {
-      method, headers, signal: call.signal, redirect: 'error', body: body === undefined ? undefined : JSON.stringify(body),
-    })
-    const text = await textOf(response, call.limits.resultBytes + BEYOND)
-    if (response.status === 404 && mayBeMissing) return null
-    if (response.status === 401 || response.status === 403) throw new TransportError('auth', 'the provider does not accept the key')
-    if (response.status === 429 || response.status === 503) {
-      const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
-      throw new TransportError('rate', `the provider asks for patience, status ${response.status}`, { retryAfterMs: seconds * 1000 })
+    const request = { method, headers, signal: call.signal, body: body === undefined ? undefined : JSON.stringify(body) }
+    const { status, headers: told, text } = await exchange(new URL(path, address), request, call.limits.resultBytes + BEYOND)
+    if (status === 404 && mayBeMissing) return null
+    if (status === 401 || status === 403) throw new TransportError('auth', 'the provider does not accept the key')
+    if (status === 429 || status === 503) {
+      // A number, and not the header's text, which would be ignored.
+      const retryAfterMs = Number(told['retry-after'] ?? Number.NaN) * 1000
+      throw new TransportError('rate', `the provider asks for patience, status ${status}`, { retryAfterMs })
     }
-    if (!response.ok) throw new TransportError('io', `the provider answers with status ${response.status}`)
+    if (status < 200 || status > 299) throw new TransportError('io', `the provider answers with status ${status}`)
     try {
       return JSON.parse(text)
     } catch (cause) {
@@ -78,22 +105,35 @@ export function hostedAgents({ address, key, place = null }) {
 
   /** Nothing was sent before this, so that it may be said so. From here on it may not. */
   function begin(call) {
-    if (!address || !key) throw dispatchNotSentError('unconfigured', 'the provider has no address or no key')
+    if (!address || !key) throw dispatchNotSentError('unconfigured', `the provider has no ${address ? 'key' : 'address'}`)
     call.sending()
   }
 
   const owned = ({ job, turn, session }) => ({ providerJobId: job, turnId: turn, sessionId: session })
   const pathOf = ({ providerJobId, turnId }) => `/jobs/${encodeURIComponent(providerJobId)}/turns/${encodeURIComponent(turnId)}`
-  /** After an end nothing is asked for any more, so that it is said with the last page of events and not before. */
-  const observed = ({ state, at, endedAt, costUsd, events, next, more, ...turn }) => ({
-    ...owned(turn),
-    state: more && ENDS.has(state) ? 'running' : (STATES.get(state) ?? 'status-unknown'),
-    observedAt: at,
-    completedAt: more && ENDS.has(state) ? null : endedAt,
-    costUsd,
-    events: events.map(({ number, type, at: timestamp, data }) => ({ eventId: `${turn.turn}/${number}`, sequence: number, type, timestamp, data })),
-    cursor: next,
-  })
+  /**
+   * What the provider says of a turn that began at `since`, as it is known here now: the time of an observation is this machine's,
+   * and an end by the provider's clock is told only where it lies between the two. After an end nothing is asked for any more, so
+   * that it is said with the last page of events and not before.
+   */
+  function observed({ state, endedAt, costUsd, events, next, more, ...turn }, since, { limits }) {
+    const observedAt = Date.now()
+    const said = events.map(({ number, type, at: timestamp, data }) => (
+      { eventId: `${turn.turn}/${number}`, sequence: number, type, timestamp, data }
+    ))
+    const page = paged(said, { next, more }, limits)
+    const isEarly = page.more && ENDS.has(state)
+    const isEnded = ENDS.has(state) && !isEarly && endedAt >= since && endedAt <= observedAt
+    return {
+      ...owned(turn),
+      state: isEarly ? 'running' : (STATES.get(state) ?? 'status-unknown'),
+      observedAt,
+      completedAt: isEnded ? endedAt : null,
+      costUsd,
+      events: page.events,
+      cursor: page.cursor,
+    }
+  }
 
   return {
     async submit({ prompt, model, inputHead, idempotencyKey }, call) {
@@ -108,16 +148,18 @@ export function hostedAgents({ address, key, place = null }) {
       return owned(await ask('POST', path, call, { idempotencyKey, body: { prompt, session: sessionId } }))
     },
 
-    async inspect(input, call) { return observed(await ask('GET', `${pathOf(input)}?after=${input.cursor ?? 0}`, call)) },
+    async inspect(input, call) {
+      return observed(await ask('GET', `${pathOf(input)}?after=${input.cursor ?? 0}`, call), input.startedAt, call)
+    },
 
     async collect(input, call) {
       const result = await ask('GET', `${pathOf(input)}/result`, call, { mayBeMissing: true })
       if (result === null) return null
       const { output, ok, costUsd, work, files, pr } = result
       // As it came: the boundary judges whose it is, and a publication every path and hash of it.
-      const { repo, branch, inputHead } = work ?? {}
-      const made = { repo, branch, inputHead, files, pr }
-      return { ...owned(result), ...made, output, outcome: { finished: true, ok, exit: ok ? 0 : 1, cost: costUsd, denials: [] } }
+      const { repo, branch, inputHead = input.inputHead } = work ?? {}
+      const made = { repo, branch, inputHead, files, pr, text: output }
+      return { ...owned(result), ...made, outcome: { finished: true, ok, exit: ok ? 0 : 1, cost: costUsd, denials: [] } }
     },
 
     async cancel(input, call) {
@@ -126,9 +168,9 @@ export function hostedAgents({ address, key, place = null }) {
     },
 
     /** By the key alone: a job that only looks like it is another one. */
-    async lookup({ idempotencyKey }, call) {
+    async lookup({ idempotencyKey, intentAt }, call) {
       const found = await ask('GET', `/keys/${encodeURIComponent(idempotencyKey)}`, call, { mayBeMissing: true })
-      return found === null ? null : observed(found)
+      return found === null ? null : observed(found, intentAt, call)
     },
   }
 }

@@ -89,7 +89,7 @@ class Task:
     def note(self, error):
         """Tells of what a pass has saved as a reason to come again, once."""
         if error is not None and error["code"] != self.told:
-            say(f"{self.name}: {error['code']}; {error['remedy']}")
+            say(f"{self.name}: {error['code']}: {error.get('message', '')}; {error['remedy']}")
         self.told = error and error["code"]
 
 
@@ -211,7 +211,7 @@ class Coordinator:
                 pass  # Somebody else has the task now.
             except errors.ExecutionError as failed:
                 if not self.over.fired:
-                    task.note({"code": failed.code, "remedy": failed.remedy})
+                    task.note({"code": failed.code, "message": failed.message, "remedy": failed.remedy})
             except OSError as failed:
                 task.note({"code": "failed", "remedy": str(failed)})
 

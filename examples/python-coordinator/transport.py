@@ -16,9 +16,10 @@ import http.client
 import json
 import math
 import socket
+import time
 import urllib.parse
 
-from gallivant.execution import TransportError, dispatch_not_sent_error
+from gallivant.execution import TransportError, dispatch_not_sent_error, fitting_events
 
 # What the provider can do.
 CAPABILITIES = {
@@ -85,7 +86,7 @@ class HostedAgents:
         """What a turn does, after the events that are known."""
         asked = call.input
         cursor = 0 if asked["cursor"] is None else asked["cursor"]
-        return observed(self._ask(call, "GET", f"{turn_path(asked)}?after={cursor}"))
+        return observed(self._ask(call, "GET", f"{turn_path(asked)}?after={cursor}"), asked["startedAt"], call.limits)
 
     def collect(self, call):
         """A turn's result; None while there is none."""
@@ -95,8 +96,8 @@ class HostedAgents:
         exit_status = 0 if result["ok"] else 1
         outcome = {"finished": True, "ok": result["ok"], "exit": exit_status, "cost": result["costUsd"], "denials": []}
         # As it came: the boundary judges whose it is, and a publication every path and hash of it.
-        made = {**(result["work"] or {}), "files": result["files"], "pr": result["pr"]}
-        return {**made, **owned(result), "output": result["output"], "outcome": outcome}
+        made = {"inputHead": call.input["inputHead"], **(result["work"] or {}), "files": result["files"], "pr": result["pr"]}
+        return {**made, **owned(result), "text": result["output"], "outcome": outcome}
 
     def cancel(self, call):
         """The end of a turn."""
@@ -106,12 +107,13 @@ class HostedAgents:
     def lookup(self, call):
         """The turn of exactly this key; None where it is not found, which proves nothing."""
         found = self._ask(call, "GET", f"/keys/{quoted(call.input['idempotencyKey'])}", may_be_missing=True)
-        return None if found is None else observed(found)
+        return None if found is None else observed(found, call.input["intentAt"], call.limits)
 
     def _begin(self, call) -> None:
         """Nothing was sent before this, so that it may be said so. From here on it may not."""
-        if not self._address.hostname or not self._key:
-            raise dispatch_not_sent_error("unconfigured", "the provider has no address or no key")
+        for name, given in (("address", self._address.hostname), ("key", self._key)):
+            if not given:
+                raise dispatch_not_sent_error("unconfigured", f"the provider has no {name}")
         call.sending()
 
     def _ask(self, call, verb, path, body=None, idempotency_key=None, may_be_missing=False):
@@ -137,9 +139,14 @@ class HostedAgents:
     def _exchange(self, call, verb, path, body, headers):
         kind = http.client.HTTPSConnection if self._address.scheme == "https" else http.client.HTTPConnection
         line = kind(self._address.hostname, self._address.port, timeout=max(call.seconds_left(), 0.001))
-        # A timeout counts from byte to byte: one that drips is ended by the signal, which fires at the deadline.
-        forget = call.signal.on_fire(lambda: hang_up(line))
+        answer = None
+        forget = None
         try:
+            line.connect()
+            # A timeout counts from byte to byte: one that drips is ended by the signal, which fires at the deadline. The connection
+            # forgets its socket with the head of an answer that closes it, so that it is held here.
+            held = line.sock
+            forget = call.signal.on_fire(lambda: hang_up(held))
             line.request(verb, path, body, headers)
             answer = line.getresponse()
             most = call.limits["resultBytes"] + BEYOND
@@ -150,15 +157,17 @@ class HostedAgents:
                 raise TransportError("io", "the provider's answer has no end")
             return answer, text
         finally:
-            forget()
+            if forget is not None:
+                forget()
+            if answer is not None:
+                answer.close()
             line.close()
 
 
-def hang_up(line: http.client.HTTPConnection) -> None:
+def hang_up(held: socket.socket) -> None:
     """Ends a connection under whoever reads from it."""
     try:
-        if line.sock is not None:
-            line.sock.shutdown(socket.SHUT_RDWR)
+        held.shutdown(socket.SHUT_RDWR)
     except OSError:
         pass  # It has ended by itself.
 
@@ -186,11 +195,12 @@ def owned(turn):
     return {"providerJobId": turn["job"], "turnId": turn["turn"], "sessionId": turn["session"]}
 
 
-def observed(turn):
-    """What the provider says of a turn, as an observation. After an end nothing is asked for any more, so that it is said with the
-    last page of events and not before.
+def observed(turn, since, limits):
+    """What the provider says of a turn that began at `since`, as it is known here now: the time of an observation is this machine's,
+    and an end by the provider's clock is told only where it lies between the two. After an end nothing is asked for any more, so that
+    it is said with the last page of events and not before.
     """
-    is_early = turn["more"] and turn["state"] in ENDS
+    observed_at = time.time_ns() // 1_000_000
     events = [
         {
             "eventId": f"{turn['turn']}/{event['number']}",
@@ -201,12 +211,29 @@ def observed(turn):
         }
         for event in turn["events"]
     ]
+    page, cursor, has_more = paged(events, turn["next"], turn["more"], limits)
+    is_ended = turn["state"] in ENDS
+    is_early = has_more and is_ended
+    ended_at = turn["endedAt"] if is_ended and not is_early else None
     return {
         **owned(turn),
         "state": "running" if is_early else STATES.get(turn["state"], "status-unknown"),
-        "observedAt": turn["at"],
-        "completedAt": None if is_early else turn["endedAt"],
+        "observedAt": observed_at,
+        "completedAt": ended_at if ended_at is not None and since <= ended_at <= observed_at else None,
         "costUsd": turn["costUsd"],
-        "events": events,
-        "cursor": turn["next"],
+        "events": page,
+        "cursor": cursor,
     }
+
+
+def paged(events, next_cursor, has_more, limits):
+    """As many of the events as one page takes, the cursor behind them, and whether there are more."""
+    kept = fitting_events(events, limits)
+    if kept == 0 and events:
+        # Too long for any page, and without its beginning nothing would ever come after it.
+        beginning = json.dumps(events[0]["data"])[: limits["eventPageBytes"] // 8]
+        events = [{**events[0], "data": {"cut": beginning}}, *events[1:]]
+        kept = 1
+    if kept == len(events):
+        return events, next_cursor, has_more
+    return events[:kept], events[kept - 1]["sequence"], True

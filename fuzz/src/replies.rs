@@ -104,7 +104,7 @@ fn collection(text: &str) -> bool {
                 return false;
             }
             Ok(None) => return false,
-            Ok(Some(reply)) => match result::judge(&reply, run, operation, NOW) {
+            Ok(Some(reply)) => match result::judge(&reply, &result::Owner::of(run, operation), NOW) {
                 Err(error) => {
                     is_refusal(&error, Code::ExecutionResult);
                     continue;

@@ -302,7 +302,7 @@ static void ex_sea_15_the_pure_functions_go_by_their_names(void)
 static void ex_tra_07_the_check_of_a_transport_asks_and_judges(void)
 {
     static const char form[] =
-        "{\"methods\":[\"submit\",\"inspect\",\"collect\"],\"now\":1780000000000,\"subject\":{\"taskId\":\"t\",\"provider\":\"p\","
+        "{\"methods\":[\"submit\",\"inspect\",\"collect\"],\"subject\":{\"taskId\":\"t\",\"provider\":\"p\","
         "\"account\":\"me\",\"nonce\":\"n\",\"capabilities\":{\"provider\":\"p\",\"transport\":\"rest\",\"location\":\"remote\","
         "\"newDispatch\":{\"available\":true,\"reason\":null},"
         "\"authentication\":{\"scheme\":\"none\",\"secretNames\":[]},"
@@ -314,7 +314,8 @@ static void ex_tra_07_the_check_of_a_transport_asks_and_judges(void)
     static const char seen[] =
         "{\"before\":{\"requests\":0,\"jobs\":0,\"cancellations\":0,\"openHandles\":0},"
         "\"after\":{\"requests\":2,\"jobs\":2,\"cancellations\":0,\"openHandles\":1},"
-        "\"quiet\":{\"requests\":3,\"jobs\":2,\"cancellations\":0,\"openHandles\":1},\"end\":{\"failed\":\"io\"}}";
+        "\"quiet\":{\"requests\":3,\"jobs\":2,\"cancellations\":0,\"openHandles\":1},\"askedAt\":1780000000000,"
+        "\"endedAt\":1780000000050,\"sending\":true,\"end\":{\"failed\":{\"kind\":\"io\",\"message\":\"reset\"}}}";
     char args[2048];
     gallivant_text *text = NULL;
     snprintf(args, sizeof args, form, "");
@@ -325,6 +326,7 @@ static void ex_tra_07_the_check_of_a_transport_asks_and_judges(void)
     CHECK_OK(gallivant_execution_function(TEXT("checkTransport"), TEXT(args), &text, &error));
     CHECK(holds(gallivant_text_view(text), "\"clause\":\"EX-TRA-26\"") && holds(gallivant_text_view(text), "requests=`1`"));
     CHECK(holds(gallivant_text_view(text), "handles=`1`"));
+    CHECK(holds(gallivant_text_view(text), "said=`reset`"));
     gallivant_text_free(text);
     CHECK_FAILS(GALLIVANT_EXECUTION_INPUT, NULL,
                 gallivant_execution_function(TEXT("checkTransport"), TEXT("{\"methods\":[]}"), &text, &error));

@@ -11,12 +11,13 @@ use gallivant_core::Code;
 use gallivant_core::clock::{Clock, SystemClock};
 use gallivant_core::execution::capability::Capability;
 use gallivant_core::execution::contract::{ErrorKind, Methods, dispatch_not_sent_error};
-use gallivant_core::execution::transport::{Finding, Subject, check_transport};
+use gallivant_core::execution::transport::{Finding, PROMPT, Subject, check_transport};
 use gallivant_core::execution::{
     AbortToken, AsyncTransport, FaultAnswer, Faults, Limits, Method, NoFaults, Reply, ReplyFuture, Step,
     Transport, TransportCall, TransportError, drive, drive_async,
 };
 use gallivant_core::json::Value;
+use gallivant_core::redaction::Secrets;
 use gallivant_core::testing::{MEMORY_CAPABILITY, MemoryTransport, Mishap};
 
 use crate::support::memory_task::{START, Task, at, is_locked, object, submit, word, work};
@@ -46,6 +47,9 @@ fn subject(host: &gallivant_core::Host) -> Subject {
         preparation: record.preparation,
         continuation,
         cancel: record.cancel,
+        prompt: PROMPT.into(),
+        ending_prompt: None,
+        secrets: Secrets::none(),
         nonce: format!("{:x}", host.random.next_u64()),
         limits: Limits { deadline_ms: 5_000, ..Limits::default() },
     }
@@ -315,8 +319,14 @@ fn ex_tra_07_an_action_calls_one_method_once_and_nothing_goes_on_by_itself() {
 
     let task = Task::new();
     assert_eq!(check_transport(&task.transport, &*task.transport, &subject(&task.host), &task.host), []);
-    let expected = [Method::Prepare, Method::Submit, Method::Inspect, Method::Cancel, Method::Cancel];
-    assert_eq!(task.transport.calls(), expected, "each once, and the stop once more");
+    let expected =
+        "prepare submit inspect collect cancel cancel inspect lookup lookup continue inspect cancel";
+    let calls: Vec<_> = task.transport.calls().iter().map(|method| method.word()).collect();
+    assert_eq!(
+        calls.join(" "),
+        expected,
+        "the stop has one key, and the second look-up a key that nobody has sent"
+    );
 
     for (mishap, method, seen) in [
         (Mishap::KeepAsking, Method::Inspect, "it goes on asking by itself"),
@@ -396,8 +406,9 @@ fn ex_tra_21_a_cancel_that_has_its_effect_twice_does_not_pass_the_check() {
     let task = Task::new();
     assert_eq!(check_transport(&task.transport, &*task.transport, &subject(&task.host), &task.host), []);
     let cancels = task.transport.calls().iter().filter(|method| **method == Method::Cancel).count();
-    assert_eq!(cancels, 2, "it was asked twice with one key");
-    assert_eq!(task.transport.jobs()[0].state.word(), "cancelled");
+    assert_eq!(cancels, 3, "it was asked twice with one key, and once for the turn that went on");
+    let states: Vec<_> = task.transport.jobs().iter().map(|job| job.state.word()).collect();
+    assert_eq!(states, ["cancelled", "cancelled"], "nothing is left running");
 }
 
 #[test]

@@ -77,6 +77,7 @@ mod execution_result_view;
 mod execution_results;
 mod execution_scheduling;
 mod execution_transport;
+mod execution_transport_check;
 mod execution_versions;
 mod harness_adapters;
 mod harness_settings;

@@ -96,6 +96,16 @@ def intake_reservation(budget_usd: object, remaining: object) -> decimal.Decimal
     return decimal.Decimal(_native.execution_function("intakeReservation", args))
 
 
+def fitting_events(events: Iterable[object], limits: Mapping[str, int] | None = None) -> int:
+    """How many of these events, from the first on, one page may hold: at most `eventPageRecords`, and `eventPageBytes` as JSON. 0 says
+    that the first one alone is too long for any page: its data has to be shortened. What the events say is not judged.
+    """
+    args: dict[str, Any] = {"events": list(events)}
+    if limits is not None:
+        args["limits"] = dict(limits)
+    return int(_call("fittingEvents", args))
+
+
 def crc32c(text: str) -> str:
     """The checksum of a text's UTF-8 bytes, as 8 digits."""
     return str(_call("crc32c", {"text": text}))

@@ -110,7 +110,9 @@ def run_lane(tasks: Iterable[Callable[[], Any]], concurrency: int = CONCURRENCY)
 def run_progress_lane(
     executions: Iterable[Execution], *, concurrency: int = CONCURRENCY, signal: Signal | None = None
 ) -> list[tuple[Execution, Settled]]:
-    """One pass of each boundary that is due, and its report or what it raised, in their order. Those that are not due are left out."""
+    """One pass of each boundary that is due, and its report or what it raised, in their order. Those that are not due are left out. A
+    settled run stays due (EX-REC-05): hand in those whose `inspect` says `live`.
+    """
     boundaries = list(executions)
     not_due = object()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -182,24 +183,24 @@ class Transport(Protocol):
     """A remote adapter: your own code, which reaches the provider. These methods every transport has; besides, as the provider's
     record promises and in the same form:
 
-    - `prepare`: a boundary and a grant for an intake turn, without a paid submit (EX-TRA-12, EX-TRA-13);
-    - `continue_`: another turn of a session, which answers its acknowledgement (EX-TRA-16);
-    - `cancel`: the end of a job, which answers `{"confirmed": bool}` (EX-TRA-19);
-    - `lookup`: the observation of the job of a saved intent, or None (EX-TRA-22);
-    - `recover_response`: the acknowledgement of an answer whose reply was lost, or None (EX-TRA-24).
+    - `prepare`: a boundary and a grant for an intake turn, without a paid submit: a `ProviderPreparation` (EX-TRA-12, EX-TRA-13);
+    - `continue_`: another turn of a session: a `ProviderAcknowledgement` (EX-TRA-16);
+    - `cancel`: the end of a job: a `ProviderStop` (EX-TRA-19);
+    - `lookup`: the job of a saved intent: a `ProviderObservation`, or None (EX-TRA-22);
+    - `recover_response`: an answer whose reply was lost: a `ProviderAcknowledgement`, or None (EX-TRA-24).
 
-    A method blocks, and returns a `dict`, or JSON text as `str` or `bytes`, which keeps all digits. It raises `TransportError`;
+    A method blocks, and returns a `dict` with the members of the type that is named here, or JSON text as `str` or `bytes`, which keeps all digits. It raises `TransportError`;
     any other exception is a failure of that call with `io` too. Each call runs on a thread beside the caller's.
     """
 
     def submit(self, call: TransportCall, /) -> Reply:
-        """A new job: its acknowledgement (EX-TRA-14)."""
+        """A new job: a `ProviderAcknowledgement` (EX-TRA-14)."""
 
     def inspect(self, call: TransportCall, /) -> Reply:
-        """What a job does: an observation (EX-TRA-15)."""
+        """What a job does: a `ProviderObservation` (EX-TRA-15)."""
 
     def collect(self, call: TransportCall, /) -> Reply:
-        """A job's result; None while there is none (EX-TRA-18)."""
+        """A job's result, a `ProviderResult`; None while there is none (EX-TRA-18)."""
 
 
 class AsyncTransport(Protocol):
@@ -230,6 +231,10 @@ def reply_text(reply: object) -> str:
 
     Raises `TransportError` for what has no JSON form.
     """
+    if inspect.iscoroutine(reply):
+        # Nobody will run it.
+        reply.close()
+        raise TransportError("protocol", "a method is a coroutine, which is for AsyncExecution")
     try:
         return reply.decode() if isinstance(reply, bytes) else text_of(dict(reply) if isinstance(reply, Mapping) else reply)
     except (TypeError, ValueError, RecursionError) as failed:

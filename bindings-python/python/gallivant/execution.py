@@ -25,8 +25,10 @@ import time
 from . import _native
 from . import errors as errors
 from ._execution_check import check_transport
+from ._execution_documents import ProviderAcknowledgement, ProviderEvent, ProviderObservation, ProviderOutcome
+from ._execution_documents import ProviderPreparation, ProviderResult, ProviderStop
 from ._execution_driver import Driver, Ports
-from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, function_json
+from ._execution_functions import backoff, cancellation_key, check_cursor, crc32c, execution_live, fitting_events, function_json
 from ._execution_functions import gap_id, health_authorize, idempotency_key, intake_reservation, money, nanos, public_text_check
 from ._execution_functions import replay_key, run_id, sanitize, unsubmitted_initial_dispatch, usd, validate_manifest
 from ._execution_health import HealthStore, Refresh
@@ -64,6 +66,13 @@ __all__ = [
     "ExecutionRegistry",
     "HealthStore",
     "Machine",
+    "ProviderAcknowledgement",
+    "ProviderEvent",
+    "ProviderObservation",
+    "ProviderOutcome",
+    "ProviderPreparation",
+    "ProviderResult",
+    "ProviderStop",
     "Refresh",
     "Reply",
     "Settled",
@@ -83,6 +92,7 @@ __all__ = [
     "execution_live",
     "execution_registry",
     "execution_runner",
+    "fitting_events",
     "function_json",
     "gap_id",
     "health_authorize",
@@ -199,7 +209,8 @@ class Execution:
         signal: Signal | None = None,
     ) -> dict[str, Any]:
         """Stops the current run, or the one that is named: `{confirmed, terminal?, unsupported?}`. The fence is on disk before
-        anything is sent; a lost reply is no error, and a pass asks again with the same key.
+        anything is sent; a lost reply is no error, and a pass asks again with the same key. One that the provider has taken without
+        calling the turn cancelled is not sent again: passes inspect it to its end. Unlike `submit` this takes no document.
         """
         return self._object("cancel", _stop(reason, run_id, control_id, legacy_session_id), signal)
 
@@ -314,7 +325,9 @@ class Execution:
         return self._optional("current", {})
 
     def is_due(self) -> bool:
-        """Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody."""
+        """Whether a pass is due: the run's, its stop's, or because a stop is queued. One that is not calls nobody. That of a settled run
+        stays due (EX-REC-05), calls nobody and costs its locks: leave it out where `inspect` says that nothing is `live`.
+        """
         return bool(self._call("isDue", {}))
 
     def health_status(self) -> dict[str, Any] | None:

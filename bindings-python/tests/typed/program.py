@@ -12,6 +12,28 @@ import gallivant
 from gallivant import aio, asgi, execution, idempotency, journal, redaction, testing, words
 
 
+class Provider:
+    """A transport whose replies have the types of the contract."""
+
+    def submit(self, call: execution.TransportCall) -> execution.ProviderAcknowledgement:
+        return {"providerJobId": "j", "turnId": "t", "sessionId": None}
+
+    def inspect(self, call: execution.TransportCall) -> execution.ProviderObservation:
+        event: execution.ProviderEvent = {"eventId": "e", "type": "output", "sequence": 1, "data": {"text": "x"}}
+        kept = execution.fitting_events([event], call.limits)
+        return {"providerJobId": "j", "turnId": "t", "state": "running", "observedAt": kept, "events": [event], "gap": True}
+
+    def collect(self, call: execution.TransportCall) -> execution.ProviderResult:
+        outcome: execution.ProviderOutcome = {"finished": True, "ok": True, "cost": None, "denials": []}
+        return {"providerJobId": "j", "turnId": "t", "outcome": outcome, "output": "x"}  # type: ignore[typeddict-unknown-key]
+
+    def cancel(self, call: execution.TransportCall) -> execution.ProviderStop:
+        return {"confirmed": "yes"}  # type: ignore[typeddict-item]
+
+
+transport: execution.Transport = Provider()
+
+
 def write(directory: Path) -> None:
     options = gallivant.Options(stale_ms=60_000, also_accepted_schemas=["st.harness-state.v1"])
     with gallivant.Session.start(directory, agent="a", harness="claude", pty_session="p", options=options) as session:

@@ -5,7 +5,7 @@ use super::health::authorize;
 use super::transport::check_step;
 use super::{
     Cursor, HealthRecord, Limits, Nanos, Remaining, Round, backoff, cost, cursor, execution_live, keys,
-    unsubmitted_initial_dispatch,
+    observation, unsubmitted_initial_dispatch,
 };
 use crate::artifacts::{Detail, Tree, public_text_check, validate_manifest};
 use crate::error::{Code, Error, Result};
@@ -23,7 +23,7 @@ const REPLACEMENT: char = '\u{fffd}';
 /// turnId, eventId}`, `backoff {failures, jitter, retryAfterMs?, limits?}`, `intakeReservation {budgetUsd, remaining}`, `money
 /// {amount, round}`, `crc32c {text}`, `sanitize {value, secrets}`, `validateManifest {files, tree}`, `publicTextCheck {text}`,
 /// `executionLive {value}`, `unsubmittedInitialDispatch {entry, ledger}`, `healthAuthorize {record, now}`, `checkTransport
-/// {methods, subject, now, seen}` (one step of the check: [`check_step`]).
+/// {methods, subject, seen}` (one step of the check: [`check_step`]), `fittingEvents {events, limits?}`.
 ///
 /// # Errors
 /// `EXECUTION_INPUT` that names the argument, or the function where there is none of this name, and those of the function.
@@ -89,6 +89,12 @@ pub fn call(name: &str, args: &str) -> Result<Value> {
             Ok(authorize(record.as_ref(), now).into())
         }
         "checkTransport" => check_step(&args.args),
+        "fittingEvents" => {
+            let events = args.any("events")?;
+            let limits = Limits::with_overrides(args.get("limits").and_then(Value::as_object))?;
+            let events = events.as_array().ok_or_else(|| wrong("events"))?;
+            Ok((observation::fitting(events, &limits) as u64).into())
+        }
         _ => Err(Error::new(Code::ExecutionInput, format!("no such function, function=`{name}`"))),
     }
 }

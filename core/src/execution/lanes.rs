@@ -182,7 +182,7 @@ pub struct ProgressLane;
 impl ProgressLane {
     /// Runs one pass of each boundary that is due, at most `concurrency` at a time, and gives their reports in the order of the
     /// boundaries. When a pass is due, the boundary's own ledger says, and nothing else: how often this is called changes no
-    /// cadence (EX-SCH-32). A pass that is slow, fails or panics holds its one slot and nothing of another task's.
+    /// cadence (EX-SCH-32). A settled run stays due (EX-REC-05), and its pass calls nobody: a caller leaves it out. A pass that is slow, fails or panics holds its one slot and nothing of another task's.
     ///
     /// `drive` carries a machine of the boundary with this number to its end, such as by [`drive`](super::drive) with its
     /// transport. A host that does not block uses a [`Lane`] and asks [`Boundary::is_due`] of each task that starts.

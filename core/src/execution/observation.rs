@@ -1,6 +1,6 @@
 //! What a provider says of a job, judged as a whole before any of it is used (EX-OBS-01 to EX-OBS-22, EX-IDN).
 
-use super::contract::{Identities, Reply};
+use super::contract::{Identities, Method, Reply};
 use super::cursor::Cursor;
 use super::limits::Limits;
 use super::states::ProviderState;
@@ -52,6 +52,21 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Reads the reply to a look-up or an inspection, and judges it (EX-TRA-23). None is a null, which a look-up may answer.
+    ///
+    /// # Errors
+    /// Those of [`Reply::receive`] and [`Observation::judge`].
+    pub fn receive(
+        method: Method,
+        text: &str,
+        recorded: &Recorded<'_>,
+        limits: &Limits,
+        now: u64,
+    ) -> Result<Option<Observation>> {
+        let reply = Reply::receive(method, text, limits.result_bytes)?;
+        reply.map(|reply| Observation::judge(&reply, recorded, limits, now)).transpose()
+    }
+
     /// Judges a reply, in the order of EX-OBS-03. Nothing of a rejected reply is used.
     ///
     /// # Errors
@@ -153,6 +168,20 @@ fn events(reply: &Reply, limits: &Limits) -> Result<Vec<Event>> {
                 .ok_or_else(|| rejected("event", &format!("a page has a bad event, position=`{position}`")))
         })
         .collect()
+}
+
+/// How many of these events, from the first on, a page may hold by the limits in force (EX-OBS-17). 0 says that the first one alone
+/// is too long for any page: its data has to be shortened. What the events say is not judged.
+#[must_use]
+pub fn fitting(events: &[Value], limits: &Limits) -> usize {
+    let most = usize::try_from(limits.event_page_records).unwrap_or(usize::MAX);
+    // The brackets, and a comma behind every event but the last.
+    let mut bytes = 1_u64;
+    let fits = |event: &&Value| {
+        bytes = bytes.saturating_add(event.to_canonical().len() as u64 + 1);
+        bytes <= limits.event_page_bytes
+    };
+    events.iter().take(most).take_while(fits).count()
 }
 
 fn parse_event(reply: &Reply, event: &Value) -> Option<Event> {

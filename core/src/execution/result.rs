@@ -21,27 +21,73 @@ pub struct Judged {
     pub exit: Value,
 }
 
+/// What is recorded of a run, as far as a result is judged by it. Times are milliseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// Its job.
+    pub provider_job_id: Option<&'a str>,
+    /// Its root turn.
+    pub turn_id: Option<&'a str>,
+    /// Its session, where it is known.
+    pub session_id: Option<&'a str>,
+    /// The revision that the work began at; none for intake.
+    pub input_head: Option<&'a str>,
+    /// How the root turn has ended.
+    pub terminal_state: Option<TerminalState>,
+    /// When it began at the earliest.
+    pub started_at: u64,
+    /// The time of the first observation that it has ended.
+    pub terminal_observed_at: Option<u64>,
+    /// When it ended, exactly, where that is recorded.
+    pub completed_at: Option<u64>,
+}
+
+impl<'a> Owner<'a> {
+    /// As a ledger has it.
+    #[must_use]
+    pub fn of(run: &'a Execution, operation: &'a Operation) -> Self {
+        Owner {
+            provider_job_id: run.provider_job_id.as_deref(),
+            turn_id: run.turn_id.as_deref(),
+            session_id: run.session_id.as_deref(),
+            input_head: operation.input_head.as_deref(),
+            terminal_state: run.terminal_state,
+            started_at: run.started_at,
+            terminal_observed_at: run.terminal_observed_at,
+            completed_at: run.completed_at,
+        }
+    }
+}
+
 /// Judges a result of a run, fresh or cached. `now` is milliseconds since 1970.
 ///
 /// # Errors
 /// `EXECUTION_RESULT` with the reasons `foreign`, `session`, `incomplete`, `contradiction`, `completion`, `ambiguous`, `shape`. The
 /// run, its observation and its allowance stay as they are (EX-OBS-35).
-pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) -> Result<Judged> {
+pub fn judge(reply: &Reply, run: &Owner<'_>, now: u64) -> Result<Judged> {
     let text = |name: &str| reply.given(name).and_then(Value::as_str);
-    let is_own = text("providerJobId").is_some_and(|job| run.provider_job_id.as_deref() == Some(job))
-        && text("turnId").is_some_and(|turn| run.turn_id.as_deref() == Some(turn));
-    let head = reply.get("inputHead").unwrap_or(&Value::Null);
-    let has_head = match &operation.input_head {
-        Some(expected) => head.as_str() == Some(expected),
-        None => head.is_null(),
-    };
-    if !is_own || !has_head {
-        return Err(refused("foreign", "a result is of another job, root turn or input head").with_remedy(
+    let differs = |name: &str, recorded: Option<&str>| text(name).is_none_or(|said| recorded != Some(said));
+    let is_foreign = [("providerJobId", run.provider_job_id), ("turnId", run.turn_id)];
+    if let Some((member, _)) = is_foreign.into_iter().find(|(name, recorded)| differs(name, *recorded)) {
+        let message = format!("a result is of another job or root turn, member=`{member}`");
+        return Err(refused("foreign", &message).with_remedy(
             "restore the exact result of the job and root turn that the recorded acknowledgement names, then retry \
              collection; do not dispatch",
         ));
     }
-    let session_id = reply.session(run.session_id.as_deref()).map_err(|_| {
+    let head = reply.get("inputHead").unwrap_or(&Value::Null);
+    let has_head = match run.input_head {
+        Some(expected) => head.as_str() == Some(expected),
+        None => head.is_null(),
+    };
+    if !has_head {
+        let message = "a result has another input head than its operation, member=`inputHead`";
+        return Err(refused("foreign", message).with_remedy(
+            "have the transport's collect return the inputHead that it was called with, null where that was null, \
+             then retry collection; do not dispatch",
+        ));
+    }
+    let session_id = reply.session(run.session_id).map_err(|_| {
         refused("session", "a result names another session than the recorded one").with_remedy(SESSION_REMEDY)
     })?;
     let outcome = reply.given("outcome");
@@ -80,7 +126,7 @@ pub fn judge(reply: &Reply, run: &Execution, operation: &Operation, now: u64) ->
 }
 
 /// EX-OBS-30.
-fn completed_at(reply: &Reply, run: &Execution, now: u64) -> Result<Option<u64>> {
+fn completed_at(reply: &Reply, run: &Owner<'_>, now: u64) -> Result<Option<u64>> {
     let Some(value) = reply.given("completedAt") else { return Ok(None) };
     let completed = value.as_number().and_then(Number::as_u64).filter(|completed| {
         *completed >= run.started_at

@@ -20,7 +20,8 @@ use crate::view::gallivant_str;
 
 /// Calls a pure function by its name, with a JSON object of arguments, and gives its value as JSON text: `checkCursor`, `gapId`,
 /// `idempotencyKey`, `cancellationKey`, `runId`, `replayKey`, `backoff`, `intakeReservation`, `money`, `crc32c`, `sanitize`,
-/// `validateManifest`, `publicTextCheck`, `executionLive`, `unsubmittedInitialDispatch`, `healthAuthorize`, `checkTransport`.
+/// `validateManifest`, `publicTextCheck`, `executionLive`, `unsubmittedInitialDispatch`, `healthAuthorize`, `checkTransport`,
+/// `fittingEvents`.
 ///
 /// Errors: `GALLIVANT_EXECUTION_INPUT` that names the argument, or the function where there is none of this name, and those of the
 /// function.

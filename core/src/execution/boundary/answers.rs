@@ -47,7 +47,7 @@ pub(super) async fn recover_response(
         Acceptance::Unknown => {}
     }
     if !inner.options.has(Method::RecoverResponse) {
-        return Err(acceptance_unknown(&known, "unresolved"));
+        return Err(acceptance_unknown(&known, "unresolved", ""));
     }
     let sent = Sent {
         run_id: &known.run_id,
@@ -58,13 +58,19 @@ pub(super) async fn recover_response(
     let call = dispatch::call_input(&inner, &task.ledger, &input, &sent)?;
     let method = Method::RecoverResponse;
     let limit = method.reply_limit(inner.options.limits.result_bytes);
-    let text = match line.transport(method, call, limit).await.ended {
+    let end = dispatch::without_private(line.transport(method, call, limit).await, &input, &inner);
+    let text = match end.ended {
         Ended::Value(text) => text,
-        Ended::Oversized => return Err(acceptance_unknown(&known, "oversized")),
-        Ended::Deadline => return Err(acceptance_unknown(&known, "deadline")),
-        Ended::Aborted => return Err(acceptance_unknown(&known, "aborted")),
+        Ended::Oversized => return Err(acceptance_unknown(&known, "oversized", "")),
+        Ended::Deadline => return Err(acceptance_unknown(&known, "deadline", "")),
+        Ended::Aborted => return Err(acceptance_unknown(&known, "aborted", "")),
         Ended::Error(error) => {
-            return Err(acceptance_unknown(&known, error.for_method(method, false).cause().1));
+            let error = error.for_method(method, false);
+            return Err(acceptance_unknown(
+                &known,
+                error.cause().1,
+                &dispatch::failed("the transport", &error, &inner),
+            ));
         }
     };
     task.point("dispatch.reply")?;
@@ -79,7 +85,7 @@ pub(super) async fn recover_response(
             let progress_ms = inner.options.limits.progress_ms;
             adopt(&mut task, &operation_id, &acknowledgement, progress_ms)
         }
-        Ok(None) => Err(acceptance_unknown(&known, "unresolved")),
-        Err(error) => Err(acceptance_unknown(&known, error.reason().unwrap_or("shape"))),
+        Ok(None) => Err(acceptance_unknown(&known, "unresolved", "")),
+        Err(error) => Err(acceptance_unknown(&known, error.reason().unwrap_or("shape"), &error.message())),
     }
 }

@@ -188,7 +188,7 @@ impl Pass {
         };
         let call = job.cancel(&inner.scope(), &key);
         let confirmed = match self.call(Method::Cancel, call).await {
-            Ended::Value(text) => judge(&text),
+            Ended::Value(text) => Reply::confirmed(&text),
             ended => Err(self.lost(Method::Cancel, ended)),
         };
         self.task.point("cancel.reply")?;
@@ -210,16 +210,6 @@ impl Pass {
         self.stop_failure = confirmed.err();
         Ok(is_answered)
     }
-}
-
-/// `confirmed` is a boolean, or the reply is lost (EX-TRA-20).
-fn judge(text: &str) -> Result<bool> {
-    let reply = Reply::receive(Method::Cancel, text, 0)?;
-    let confirmed = reply.as_ref().and_then(|reply| reply.get("confirmed")?.as_bool());
-    confirmed.ok_or_else(|| {
-        Error::new(Code::ExecutionProtocol, "the reply to a stop does not say whether it is confirmed")
-            .with_reason("shape")
-    })
 }
 
 /// What a stop gives (EX-BND-15).

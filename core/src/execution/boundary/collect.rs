@@ -58,7 +58,7 @@ pub(super) fn cached(
     version::check("result", RESULT, object.get("version"), 1)?;
     let is_own = object.get("runId").and_then(Value::as_str) == Some(&run.run_id);
     let judged = if is_own {
-        result::judge(&Reply::from_object(object.clone()), run, operation, now)
+        result::judge(&Reply::from_object(object.clone()), &result::Owner::of(run, operation), now)
     } else {
         Err(refused("foreign", "result.json belongs to another run"))
     };
@@ -100,7 +100,7 @@ pub(super) async fn collect(pass: &mut Pass) -> Result<()> {
         }
         ended => Err(pass.lost(method, ended)),
     }?;
-    let judged = result::judge(&reply, &run, &operation, pass.task.now())?;
+    let judged = result::judge(&reply, &result::Owner::of(&run, &operation), pass.task.now())?;
     pass.task.point("collect.reply")?;
     let now = pass.task.now();
     let collected = Collected {

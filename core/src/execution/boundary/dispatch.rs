@@ -24,6 +24,7 @@ use crate::execution::states::ProviderState;
 use crate::execution::transition::{dispatch as transition, operator};
 use crate::journal::OutputQueue;
 use crate::json::{Object, Value};
+use crate::redaction::{Patterns, Redactor};
 
 pub(super) async fn dispatch(
     inner: Arc<Inner>,
@@ -70,7 +71,7 @@ pub(super) async fn dispatch(
         return start(&mut task, &line, &before, &input, &run_id).await;
     }
     let limit = method.reply_limit(inner.options.limits.result_bytes);
-    let end = line.transport(method, call, limit).await;
+    let end = without_private(line.transport(method, call, limit).await, &input, &inner);
     task.point("dispatch.reply")?;
     settle(&mut task, &before, &input.operation_id, session.as_deref(), method, end)
 }
@@ -102,8 +103,16 @@ async fn start(
     };
     match local::start(task, line, &start).await? {
         Started::Running(outcome) => Ok(outcome),
-        Started::NotSent(error) => Err(not_sent(task, before, operation_id, &error)),
-        Started::Lost(reason) => Err(lost(task, operation_id, &Lost { reason, retry_after_ms: None })?),
+        Started::NotSent(error) => {
+            let error = hide(error, input, &task.inner);
+            Err(not_sent(task, before, operation_id, &error))
+        }
+        Started::Lost(reason, error) => {
+            let said =
+                error.map(|error| failed("the process host", &hide(error, input, &task.inner), &task.inner));
+            let why = said.unwrap_or_default();
+            Err(lost(task, operation_id, &Lost { reason, why, retry_after_ms: None })?)
+        }
     }
 }
 
@@ -127,7 +136,7 @@ fn reuse(ledger: &Ledger, known: &Operation, input: &DispatchInput, inner: &Inne
     match known.acceptance {
         Acceptance::Accepted => Ok(outcome(ledger, known, true)),
         Acceptance::Absent => Err(operator::absent(&known.operation_id).with_run_id(&known.run_id)),
-        Acceptance::Unknown => Err(acceptance_unknown(known, "unresolved")),
+        Acceptance::Unknown => Err(acceptance_unknown(known, "unresolved", "")),
     }
 }
 
@@ -247,15 +256,22 @@ fn session(task: &Task, input: &DispatchInput) -> Result<Option<String>> {
             None => return Err(Error::new(Code::ExecutionUnknownRun, "there is no run to continue")),
         },
     };
-    let refused = |message: &str| {
-        Error::new(Code::ExecutionOwnership, message).with_reason("session").with_remedy(
-            "restore the exact owned stream or cache, then retry; do not move sessions between runs",
-        )
-    };
+    let refused = |message: &str| Error::new(Code::ExecutionOwnership, message).with_reason("session");
     let session = found.filter(|session| !session.is_empty());
-    let session = session.ok_or_else(|| refused("the run to continue has no recorded session"))?;
+    let session = session.ok_or_else(|| {
+        let remedy = if task.inner.options.is_local() {
+            "restore the exact owned stream or cache, then retry; do not move sessions between runs"
+        } else {
+            "have the transport's replies name the session of each turn, for a provider without sessions the job's own id; \
+             a run that has ended without one cannot be continued"
+        };
+        refused("the run to continue has no recorded session, member=`sessionId`").with_remedy(remedy)
+    })?;
     if input.session_id.as_ref().is_some_and(|given| *given != session) {
-        return Err(refused("the session is not the one that is recorded for the run to continue"));
+        return Err(refused("the session is not the one that is recorded for the run to continue")
+            .with_remedy(
+                "restore the exact owned stream or cache, then retry; do not move sessions between runs",
+            ));
     }
     Ok(Some(session))
 }
@@ -369,7 +385,7 @@ fn settle(
     method: Method,
     end: CallEnd,
 ) -> Result<Value> {
-    match judge(&task.ledger, operation_id, session, method, end) {
+    match judge(task, operation_id, session, method, end) {
         Judged::Owned(acknowledgement) => {
             let progress_ms = task.inner.options.limits.progress_ms;
             adopt(task, operation_id, &acknowledgement, progress_ms)
@@ -383,8 +399,10 @@ fn settle(
 fn not_sent(task: &mut Task, before: &Ledger, operation_id: &str, error: &TransportError) -> Error {
     let code = error.code.as_deref().unwrap_or(error.kind.word()).to_owned();
     let code = task.inner.redactor.text(&code).into_owned();
-    let message = format!("the dispatch was refused before anything was sent, operation=`{operation_id}`");
-    let refusal = Error::new(Code::ExecutionDispatchRefused, message)
+    let told = error.told(&task.inner.redactor);
+    let message =
+        format!("the dispatch was refused before anything was sent, operation=`{operation_id}` {told}");
+    let refusal = Error::new(Code::ExecutionDispatchRefused, message.trim_end())
         .with_reason("dispatch-refused")
         .with_operation_id(operation_id);
     refuse(task, before, operation_id, &code, refusal)
@@ -402,7 +420,7 @@ fn lost(task: &mut Task, operation_id: &str, lost: &Lost) -> Result<Error> {
         return Err(transition::unknown_operation(operation_id));
     };
     task.align(&operation.run_id);
-    Ok(acceptance_unknown(operation, lost.reason))
+    Ok(acceptance_unknown(operation, lost.reason, &lost.why))
 }
 
 /// Adopts an acknowledgement and gives the outcome of a dispatch.
@@ -450,18 +468,21 @@ pub(super) enum Judged {
 
 pub(super) struct Lost {
     pub(super) reason: &'static str,
+    /// What is known besides: the transport's own words, redacted, or which rule its reply breaks. It is told and not saved.
+    pub(super) why: String,
     pub(super) retry_after_ms: Option<f64>,
 }
 
 /// What the end of a call says of an operation.
 pub(super) fn judge(
-    ledger: &Ledger,
+    task: &Task,
     operation_id: &str,
     session: Option<&str>,
     method: Method,
     end: CallEnd,
 ) -> Judged {
-    let lost = |reason| Judged::Lost(Lost { reason, retry_after_ms: None });
+    let ledger = &task.ledger;
+    let lost = |reason| Judged::Lost(Lost { reason, why: String::new(), retry_after_ms: None });
     let text = match end.ended {
         Ended::Value(text) => text,
         Ended::Oversized => return lost("oversized"),
@@ -474,6 +495,7 @@ pub(super) fn judge(
             }
             return Judged::Lost(Lost {
                 reason: error.cause().1,
+                why: failed("the transport", &error, &task.inner),
                 retry_after_ms: error.retry_after_ms.map(|ms| ms as f64),
             });
         }
@@ -485,14 +507,47 @@ pub(super) fn judge(
     });
     match judged {
         Ok(acknowledgement) => Judged::Owned(Box::new(acknowledgement)),
-        Err(error) => lost(error.reason().unwrap_or("shape")),
+        Err(error) => Judged::Lost(Lost {
+            reason: error.reason().unwrap_or("shape"),
+            why: error.message(),
+            retry_after_ms: None,
+        }),
     }
 }
 
-/// EX-LED-33, with the remedy of EX-LED-35.
-pub(super) fn acceptance_unknown(operation: &Operation, reason: &'static str) -> Error {
-    let message =
+/// The end of a dispatch's call without what is private of its input.
+pub(super) fn without_private(end: CallEnd, input: &DispatchInput, inner: &Inner) -> CallEnd {
+    let ended = match end.ended {
+        Ended::Error(error) => Ended::Error(hide(error, input, inner)),
+        ended => ended,
+    };
+    CallEnd { ended, ..end }
+}
+
+/// A failure whose words repeat neither a secret nor the prompt, the answer or the grant (EX-ERR-06). Secrets go first, so that none is
+/// cut to pieces.
+fn hide(error: TransportError, input: &DispatchInput, inner: &Inner) -> TransportError {
+    match Redactor::new(&input.private(&inner.redactor), Patterns::Off) {
+        Ok(private) => error.redacted(|text| private.text(&inner.redactor.text(text)).into_owned()),
+        // Where not all of it can be looked for, nothing is told.
+        Err(_) => TransportError { message: String::new(), ..error },
+    }
+}
+
+/// That somebody's method failed, and what it said of it; empty where it said nothing.
+pub(super) fn failed(who: &str, error: &TransportError, inner: &Inner) -> String {
+    let told = error.told(&inner.redactor);
+    if told.is_empty() { told } else { format!("{who} failed, {told}") }
+}
+
+/// EX-LED-33, with the remedy of EX-LED-35. `why` is what is known besides, or empty.
+pub(super) fn acceptance_unknown(operation: &Operation, reason: &'static str, why: &str) -> Error {
+    let mut message =
         format!("it is not known whether the provider owns it, operation=`{}`", operation.operation_id);
+    if !why.is_empty() {
+        message.push_str(": ");
+        message.push_str(why);
+    }
     Error::new(Code::ExecutionAcceptanceUnknown, message)
         .with_reason(reason)
         .with_operation_id(&operation.operation_id)

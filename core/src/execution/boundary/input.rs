@@ -5,6 +5,7 @@ use crate::execution::cost::HardCap;
 use crate::execution::keys::{self, FingerprintInput};
 use crate::execution::ledger::record::{Action, RunKind};
 use crate::json::{Object, Value};
+use crate::redaction::{Redactor, Secrets};
 
 /// What a caller of `submit` or `continue` gives.
 #[derive(Clone, Debug)]
@@ -45,6 +46,17 @@ pub(super) struct ResponseInput {
 }
 
 impl DispatchInput {
+    /// The texts of it that no error may hold: prompt, answer and grant, also as they are without secrets (EX-ERR-06).
+    pub(super) fn private(&self, redactor: &Redactor) -> Secrets {
+        let mut found = vec![self.prompt.clone()];
+        texts(&self.grant, &mut found);
+        if let Some(response) = &self.response {
+            texts(&response.answer, &mut found);
+        }
+        let redacted: Vec<String> = found.iter().map(|text| redactor.text(text).into_owned()).collect();
+        Secrets::lenient(found.into_iter().chain(redacted))
+    }
+
     /// # Errors
     /// `EXECUTION_INPUT` that names the member, with the reason `number` for an integer that JSON does not carry exactly.
     pub(super) fn parse(action: Action, input: &Object) -> Result<Self> {
@@ -195,4 +207,14 @@ pub(super) fn missing(key: &str) -> Error {
 
 pub(super) fn wrong(message: &str) -> Error {
     Error::new(Code::ExecutionInput, message)
+}
+
+/// The texts of a value.
+fn texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(list) => list.iter().for_each(|value| texts(value, found)),
+        Value::Object(object) => object.iter().for_each(|(_, value)| texts(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

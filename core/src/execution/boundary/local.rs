@@ -39,8 +39,8 @@ pub(super) enum Started {
     Running(Value),
     /// It is certain that no process exists (EX-LOC-25).
     NotSent(TransportError),
-    /// It is not known.
-    Lost(&'static str),
+    /// It is not known, for this reason and with this failure of the process host.
+    Lost(&'static str, Option<TransportError>),
 }
 
 /// Starts the process of an intent that is saved, once (EX-LOC-02): the job record has the process before the ledger has the
@@ -66,19 +66,19 @@ pub(super) async fn start(task: &mut Task, line: &Line, start: &Start<'_>) -> Re
         Ended::Error(error) if error.kind == ErrorKind::NotSent && !end.sending => {
             return Ok(Started::NotSent(error));
         }
-        Ended::Error(error) => return Ok(Started::Lost(error.cause().1)),
-        Ended::Deadline => return Ok(Started::Lost("deadline")),
-        Ended::Aborted => return Ok(Started::Lost("aborted")),
-        Ended::Oversized => return Ok(Started::Lost("oversized")),
+        Ended::Error(error) => return Ok(Started::Lost(error.cause().1, Some(error))),
+        Ended::Deadline => return Ok(Started::Lost("deadline", None)),
+        Ended::Aborted => return Ok(Started::Lost("aborted", None)),
+        Ended::Oversized => return Ok(Started::Lost("oversized", None)),
     };
     task.point("dispatch.reply")?;
     task.point("local.spawned")?;
     let Some(process) = reply.as_ref().and_then(|reply| process_of(reply, task.now())) else {
-        return Ok(Started::Lost("shape"));
+        return Ok(Started::Lost("shape", None));
     };
     let session = reply.as_ref().and_then(|reply| reply.get("sessionId")?.as_str().map(str::to_owned));
     if session.as_deref() == Some("") {
-        return Ok(Started::Lost("session"));
+        return Ok(Started::Lost("session", None));
     }
     task.change_job(run_id, |job| {
         job.insert("process", process);

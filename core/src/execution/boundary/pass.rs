@@ -11,8 +11,8 @@ use std::sync::{Arc, PoisonError};
 use super::task::Task;
 use super::{Inner, collect, projection, reading};
 use crate::error::{Code, Error, Result};
+use crate::execution::contract::Method;
 use crate::execution::contract::question::{Intent, Job};
-use crate::execution::contract::{Method, Reply, TransportError};
 use crate::execution::cursor::{Cursor, gap_id};
 use crate::execution::ledger::lock::AbortToken;
 use crate::execution::ledger::record::{Acceptance, Action, Execution, Operation};
@@ -287,18 +287,17 @@ impl Pass {
                 .filter(|_| operation.action == Action::Continue),
         };
         let call = intent.lookup(&inner.scope(), cursor_of(run).as_ref());
-        let reply = match self.call(Method::Lookup, call).await {
-            Ended::Value(text) => Reply::receive(Method::Lookup, &text, inner.options.limits.result_bytes)?,
+        let observation = match self.call(Method::Lookup, call).await {
+            Ended::Value(text) => self.judge(Method::Lookup, &text, run)?,
             ended => return Err(self.lost(Method::Lookup, ended)),
         };
-        let Some(reply) = reply else {
+        let Some(observation) = observation else {
             let message =
                 format!("the provider does not know the key yet, operation=`{}`", operation.operation_id);
             return Err(Error::new(Code::ExecutionAcceptanceUnknown, message)
                 .with_reason("unresolved")
                 .with_operation_id(&operation.operation_id));
         };
-        let observation = self.judge(&reply, run)?;
         let now = self.task.now();
         let owned = observe::owned(&self.task.ledger, &operation.operation_id, &observation, now)?;
         self.task.point("pass.lookup")?;
@@ -319,17 +318,17 @@ impl Pass {
             turn_id: run.turn_id.as_deref().unwrap_or_default(),
         };
         let call = job.inspect(&inner.scope(), cursor_of(run).as_ref(), run.started_at);
-        let reply = match self.call(Method::Inspect, call).await {
-            Ended::Value(text) => Reply::receive(Method::Inspect, &text, inner.options.limits.result_bytes)?,
+        let observation = match self.call(Method::Inspect, call).await {
+            Ended::Value(text) => self.judge(Method::Inspect, &text, run)?,
             ended => return Err(self.lost(Method::Inspect, ended)),
         };
         let shape = || Error::new(Code::ExecutionProtocol, "an observation is null").with_reason("shape");
-        let observation = self.judge(&reply.ok_or_else(shape)?, run)?;
+        let observation = observation.ok_or_else(shape)?;
         self.task.point("pass.observed")?;
         self.take(run, operation, &observation)
     }
 
-    fn judge(&self, reply: &Reply, run: &Execution) -> Result<Observation> {
+    fn judge(&self, method: Method, text: &str, run: &Execution) -> Result<Option<Observation>> {
         let recorded = Recorded {
             provider_job_id: run.provider_job_id.as_deref(),
             turn_id: run.turn_id.as_deref(),
@@ -337,7 +336,8 @@ impl Pass {
             started_at: run.started_at,
             observed_at: run.observed_at,
         };
-        Observation::judge(reply, &recorded, &self.task.inner.options.limits, self.task.now())
+        let limits = &self.task.inner.options.limits;
+        Observation::receive(method, text, &recorded, limits, self.task.now())
     }
 
     /// Adopts a valid observation: its events first, then everything else in one Persist (EX-REC-13).
@@ -430,11 +430,11 @@ impl Pass {
             Ended::Aborted => cause(Code::ExecutionIo, "aborted", "a call was aborted"),
             Ended::Oversized => cause(Code::ExecutionProtocol, "shape", "a reply is too long"),
             Ended::Value(_) => cause(Code::ExecutionProtocol, "shape", "a reply makes no sense"),
-            Ended::Error(TransportError { kind, ref message, .. }) => {
-                let error = TransportError::of(kind, message.as_str());
+            Ended::Error(error) => {
                 let (code, reason) = error.cause();
-                let said = self.task.inner.redactor.beginning(message, 200);
-                cause(code, reason, &format!("the transport failed, said=`{said}`"))
+                let told = error.told(&self.task.inner.redactor);
+                let message = format!("the transport failed, method=`{}` {told}", method.word());
+                Error::new(code, message.trim_end()).with_reason(reason)
             }
         }
     }

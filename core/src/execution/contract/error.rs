@@ -5,6 +5,7 @@ use std::fmt;
 use super::method::Method;
 use crate::error::Code;
 use crate::json::Value;
+use crate::redaction::Redactor;
 use crate::words::words;
 
 words! {
@@ -44,6 +45,9 @@ pub struct TransportError {
     /// The transport's own code, or the reason of a faulty artifact: not empty.
     pub code: Option<String>,
 }
+
+/// The most bytes that are told of a transport's own words, which may hold a whole page of a provider's.
+const WORDS_BYTES: usize = 200;
 
 /// A refusal before anything was sent, for a submit or a continue (EX-TRA-27, EX-TRA-28).
 #[must_use]
@@ -101,6 +105,29 @@ impl TransportError {
             self.kind = ErrorKind::Io;
             self.code = None;
         }
+        self
+    }
+
+    /// The transport's own code and words as a message may end in them: redacted, cut, and on one line (EX-TRA-33). Empty where it
+    /// has neither.
+    #[must_use]
+    pub fn told(&self, redactor: &Redactor) -> String {
+        let code = self.code.as_deref().map(|code| ("code", code));
+        let said = Some(("said", self.message.as_str())).filter(|(_, message)| !message.is_empty());
+        let shown = |(name, text): (&str, &str)| {
+            let text = redactor.beginning(text, WORDS_BYTES);
+            let line: String =
+                text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+            format!("{name}=`{line}`")
+        };
+        code.into_iter().chain(said).map(shown).collect::<Vec<_>>().join(" ")
+    }
+
+    /// With what this makes of its words and its code.
+    #[must_use]
+    pub(in crate::execution) fn redacted(mut self, redact: impl Fn(&str) -> String) -> Self {
+        self.message = redact(&self.message);
+        self.code = self.code.map(|code| redact(&code));
         self
     }
 

@@ -56,6 +56,19 @@ impl Reply {
         Reply { members, is_replaced: false }
     }
 
+    /// Whether the reply to a stop confirms it: a boolean, or the reply is lost (EX-TRA-20).
+    ///
+    /// # Errors
+    /// `EXECUTION_PROTOCOL` with the reason `shape`.
+    pub fn confirmed(text: &str) -> Result<bool> {
+        let reply = Reply::receive(Method::Cancel, text, 0)?;
+        let confirmed = reply.as_ref().and_then(|reply| reply.get("confirmed")?.as_bool());
+        confirmed.ok_or_else(|| {
+            let message = "the reply to a stop has no boolean, member=`confirmed`";
+            protocol("shape", message.to_owned())
+        })
+    }
+
     /// All its members.
     #[must_use]
     pub fn members(&self) -> &Object {

@@ -1,158 +1,27 @@
-//! The check of a transport as steps without I/O: which method is asked next, and what is wrong with what was seen of it
-//! (EX-TRA-07, EX-TRA-13, EX-TRA-21). Whoever drives it calls the method, waits and counts.
+//! The check of a transport as steps without I/O: which method is asked next, and with what (EX-TRA-07, EX-TRA-13, EX-TRA-21). What
+//! is wrong with what was seen of it is judged beside, in `check_judge`. Whoever drives it calls the method, waits and counts.
+//!
+//! A job is made, looked at, collected, stopped twice with one key, and found by its key, while a key that nobody has sent finds
+//! nothing. With a prompt whose job ends by itself, another one is followed to its end and collected. Its session goes on, or that
+//! of the stopped one, and the turn that this makes is stopped.
 
-use std::fmt;
-
-use crate::error::{Code, Error, Result};
+use super::check_subject::{Finding, Subject};
 use crate::execution::capability::RunKind;
-use crate::execution::capability::record::{Capability, Preparation};
-use crate::execution::contract::question::Job;
-use crate::execution::contract::request::{PrepareRequest, Scope, SubmitRequest};
-use crate::execution::contract::{
-    Acknowledgement, ErrorKind, Method, Methods, Phase, Prepared, Promised, Reply as Judged,
-};
+use crate::execution::contract::question::{Intent, Job};
+use crate::execution::contract::request::{ContinueRequest, PrepareRequest, SubmitRequest};
+use crate::execution::contract::{Acknowledgement, Method, Methods, Phase};
+use crate::execution::cursor::Cursor;
 use crate::execution::keys;
-use crate::execution::limits::Limits;
 use crate::execution::money::Nanos;
+use crate::execution::states::{ProviderState, TerminalState};
 use crate::json::{Object, Value};
+use crate::redaction::{Patterns, Redactor};
 
 /// For so long nobody asks the transport for anything, in milliseconds: long enough for a loop of its own to show.
 pub const QUIET_MS: u64 = 250;
 
-/// What the provider's end of a transport has seen up to a moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// How many requests of the transport have come.
-    pub requests: u64,
-    /// How many jobs were made.
-    pub jobs: u64,
-    /// How many jobs were cancelled.
-    pub cancellations: u64,
-    /// What the transport holds open now: connections, files, threads.
-    pub open_handles: u64,
-}
-
-/// How a method has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It returned this JSON text.
-    Reply(String),
-    /// It failed.
-    Failed(ErrorKind),
-    /// It did not end in its time.
-    Late,
-}
-
-/// What was seen of one method: before it was called, when it had ended, and after [`QUIET_MS`] in which nobody asked.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    /// Before the call.
-    pub before: Counts,
-    /// How it ended.
-    pub ending: Ending,
-    /// Right after that.
-    pub after: Counts,
-    /// Once it had been quiet.
-    pub quiet: Counts,
-}
-
-/// A part of the contract that is not kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The clause.
-    pub clause: &'static str,
-    /// The method.
-    pub method: Method,
-    /// What was seen, without any of the transport's or provider's own words.
-    pub seen: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}: {}", self.clause, self.method.word(), self.seen)
-    }
-}
-
-/// For whom the check asks. It makes one job, and cancels it.
-#[derive(Clone, Debug)]
-pub struct Subject {
-    /// The task.
-    pub task_id: String,
-    /// The provider, by its public name.
-    pub provider: String,
-    /// The account.
-    pub account: String,
-    /// The revision that the job begins at.
-    pub input_head: Option<String>,
-    /// The permission policy, or null.
-    pub policy: Value,
-    /// The model, or null.
-    pub model: Value,
-    /// The environment, or null.
-    pub environment: Value,
-    /// What the record declares of preparation; without it `prepare` is not called.
-    pub preparation: Option<Preparation>,
-    /// Whether the provider goes on in sessions; without it `continue` may be missing.
-    pub continuation: bool,
-    /// Whether the provider supports a cancel; without it `cancel` is not called.
-    pub cancel: bool,
-    /// Makes the keys of this check those of no other one.
-    pub nonce: String,
-    /// The limits in force.
-    pub limits: Limits,
-}
-
-impl Subject {
-    /// Reads one from JSON: `taskId`, `provider`, `account`, `nonce`, `capabilities` (the record), and if wanted `inputHead`,
-    /// `policy`, `model`, `environment` and `limits`.
-    ///
-    /// # Errors
-    /// `EXECUTION_INPUT` that names the member; `EXECUTION_CAPABILITY` and so on for a record that is none.
-    pub fn from_object(object: &Object) -> Result<Subject> {
-        let missing = |name: &str| {
-            Error::new(Code::ExecutionInput, format!("a member is missing or malformed, member=`{name}`"))
-        };
-        let text = |name: &str| {
-            let text = object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-            text.map(str::to_owned).ok_or_else(|| missing(name))
-        };
-        let any = |name: &str| object.get(name).cloned().unwrap_or(Value::Null);
-        let record = object.get("capabilities").cloned().ok_or_else(|| missing("capabilities"))?;
-        let record = Capability::from_value(record)?;
-        let continuation = record.promised().continuation;
-        let input_head = match object.get("inputHead") {
-            None | Some(Value::Null) => None,
-            Some(_) => Some(text("inputHead")?),
-        };
-        Ok(Subject {
-            task_id: text("taskId")?,
-            provider: text("provider")?,
-            account: text("account")?,
-            input_head,
-            policy: any("policy"),
-            model: any("model"),
-            environment: any("environment"),
-            preparation: record.preparation,
-            continuation,
-            cancel: record.cancel,
-            nonce: text("nonce")?,
-            limits: Limits::with_overrides(object.get("limits").and_then(Value::as_object))?,
-        })
-    }
-
-    fn promised(&self) -> Promised {
-        let Subject { continuation, cancel, .. } = *self;
-        Promised { preparation: self.preparation.is_some(), continuation, cancel }
-    }
-
-    fn scope(&self) -> Scope<'_> {
-        Scope { task_id: &self.task_id, provider: &self.provider, account: &self.account }
-    }
-
-    fn id(&self, word: &str) -> String {
-        format!("check-{word}-{}", self.nonce)
-    }
-}
+/// So often a job that is to end by itself is looked at, and then its result is asked for: ten seconds with [`QUIET_MS`] between.
+pub(super) const MOST_LOOKS: u32 = 40;
 
 /// A method that is to be called with this input.
 #[derive(Clone, Debug)]
@@ -164,25 +33,66 @@ pub struct Asked {
 }
 
 /// The check. [`CheckSteps::next`] and [`CheckSteps::saw`] take turns until there is nothing to ask any more.
-#[derive(Debug)]
 pub struct CheckSteps<'a> {
-    subject: &'a Subject,
+    pub(super) subject: &'a Subject,
     methods: Methods,
-    stage: Stage,
-    owned: Option<Acknowledgement>,
-    /// How many jobs were cancelled before the first stop.
-    cancelled_before: u64,
-    findings: Vec<Finding>,
+    pub(super) redactor: Option<Redactor>,
+    pub(super) stage: Stage,
+    /// The turn that is stopped, the one that ends by itself, and the one that goes on.
+    pub(super) stopped: Option<Turn>,
+    pub(super) ended: Option<Turn>,
+    pub(super) continued: Option<Turn>,
+    pub(super) stops: Stops,
+    pub(super) looks: u32,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// What came of the two stops.
+#[derive(Debug, Default)]
+pub(super) struct Stops {
+    /// How many jobs were cancelled before the first.
+    pub(super) before: u64,
+    /// How many more after the second.
+    pub(super) effects: Option<u64>,
+    /// Whether one of them was confirmed.
+    pub(super) is_confirmed: bool,
+}
+
+/// A turn that the provider owns, and what the last observation has said of it.
+#[derive(Debug)]
+pub(super) struct Turn {
+    word: &'static str,
+    pub(super) owned: Acknowledgement,
+    pub(super) session: Option<String>,
+    pub(super) cursor: Option<Cursor>,
+    pub(super) started_at: u64,
+    pub(super) observed_at: Option<u64>,
+    pub(super) completed_at: Option<u64>,
+    /// The last state, and when the first end was observed.
+    pub(super) state: Option<ProviderState>,
+    pub(super) terminal_observed_at: Option<u64>,
+    /// Whether the last inspection had events, behind which there may be more.
+    pub(super) has_events: bool,
 }
 
 /// What is to be asked next, where the transport has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     Prepare,
     Submit,
     Inspect,
+    Collect,
     Cancel,
     CancelAgain,
+    InspectStopped,
+    Lookup,
+    LookupUnknown,
+    SubmitEnding,
+    InspectEnding,
+    CollectEnded,
+    Continue,
+    InspectContinued,
+    CancelContinued,
     Over,
 }
 
@@ -200,75 +110,32 @@ impl<'a> CheckSteps<'a> {
                 seen: "the method is missing".to_owned(),
             })
             .collect();
-        CheckSteps { subject, methods, stage: Stage::Prepare, owned: None, cancelled_before: 0, findings }
-    }
-
-    /// What is to be asked now, at this time in milliseconds since 1970. None at the end.
-    pub fn next(&mut self, now_ms: u64) -> Option<Asked> {
-        loop {
-            let asked = match self.stage {
-                Stage::Prepare => self.prepare(),
-                Stage::Submit => self.methods.has(Method::Submit).then(|| self.submit()),
-                Stage::Inspect => self.inspect(now_ms),
-                Stage::Cancel | Stage::CancelAgain => self.cancel(),
-                Stage::Over => return None,
-            };
-            let Some(asked) = asked else {
-                self.stage = self.stage.next();
-                continue;
-            };
-            let input = match asked.1 {
-                Value::Object(input) => input,
-                _ => Object::new(),
-            };
-            return Some(Asked { method: asked.0, input });
+        CheckSteps {
+            subject,
+            methods,
+            // Beyond what an automaton holds no words are shown at all.
+            redactor: Redactor::new(&subject.secrets, Patterns::Recognised).ok(),
+            stage: Stage::Prepare,
+            stopped: None,
+            ended: None,
+            continued: None,
+            stops: Stops::default(),
+            looks: 0,
+            findings,
         }
     }
 
-    /// Judges what was seen of the method that was asked last.
-    pub fn saw(&mut self, seen: &Seen) {
-        let stage = self.stage;
-        self.stage = stage.next();
-        let method = match stage {
-            Stage::Prepare => Method::Prepare,
-            Stage::Submit => Method::Submit,
-            Stage::Inspect => Method::Inspect,
-            Stage::Cancel | Stage::CancelAgain => Method::Cancel,
-            Stage::Over => return,
-        };
-        self.left_behind(method, seen);
-        let text = match &seen.ending {
-            Ending::Reply(text) => Some(text.as_str()),
-            Ending::Failed(kind) => {
-                self.found("EX-TRA-26", method, format!("it fails, kind=`{}`", kind.word()));
-                None
+    /// What is to be asked now. None at the end.
+    #[allow(clippy::should_implement_trait, reason = "each step needs what was seen of the one before it")]
+    pub fn next(&mut self) -> Option<Asked> {
+        loop {
+            let method = self.stage.method()?;
+            let input = if self.methods.has(method) { self.input() } else { None };
+            if let Some(Value::Object(input)) = input {
+                return Some(Asked { method, input });
             }
-            Ending::Late => {
-                self.found("EX-TRA-03", method, "it does not end in its time".to_owned());
-                None
-            }
-        };
-        let made = seen.quiet.jobs.saturating_sub(seen.before.jobs);
-        match stage {
-            Stage::Prepare => self.judge_prepared(made, text),
-            Stage::Submit => self.judge_submitted(made, text),
-            Stage::Inspect => self.judge_inspected(text),
-            Stage::Cancel => {
-                self.cancelled_before = seen.before.cancellations;
-                if text.is_none() {
-                    self.stage = Stage::Over;
-                }
-                self.judge_cancelled(text);
-            }
-            Stage::CancelAgain => {
-                self.judge_cancelled(text);
-                let effects = seen.quiet.cancellations.saturating_sub(self.cancelled_before);
-                if text.is_some() && effects != 1 {
-                    let seen = format!("two calls with one key have not one effect, effects=`{effects}`");
-                    self.found("EX-TRA-21", method, seen);
-                }
-            }
-            Stage::Over => {}
+            self.skipped();
+            self.stage = self.stage.next();
         }
     }
 
@@ -278,135 +145,252 @@ impl<'a> CheckSteps<'a> {
         self.findings
     }
 
-    fn found(&mut self, clause: &'static str, method: Method, seen: String) {
-        self.findings.push(Finding { clause, method, seen });
+    /// The turn that a stage is about.
+    pub(super) fn turn(&mut self) -> &mut Option<Turn> {
+        match self.stage {
+            Stage::SubmitEnding | Stage::InspectEnding | Stage::CollectEnded => &mut self.ended,
+            Stage::Continue | Stage::InspectContinued | Stage::CancelContinued => &mut self.continued,
+            _ => &mut self.stopped,
+        }
     }
 
-    fn prepare(&self) -> Option<(Method, Value)> {
-        self.subject.preparation.as_ref().filter(|_| self.methods.has(Method::Prepare))?;
+    /// The turn whose session goes on: the one that has ended by itself, where there is one.
+    pub(super) fn previous(&self) -> Option<&Turn> {
+        self.ended.as_ref().filter(|turn| turn.end().is_some()).or(self.stopped.as_ref())
+    }
+
+    /// The input of the stage's method; none where there is nothing to ask.
+    fn input(&self) -> Option<Value> {
+        let can_cancel = |turn: &&Turn| self.subject.cancel && turn.end().is_none();
+        match self.stage {
+            Stage::Prepare => self.prepare(),
+            Stage::Submit => Some(self.submit("run", &self.subject.prompt).to_value()),
+            Stage::SubmitEnding => {
+                let prompt = self.subject.ending_prompt.as_deref()?;
+                Some(self.submit("ending", prompt).to_value())
+            }
+            Stage::Inspect | Stage::InspectContinued => {
+                let turn = if self.stage == Stage::Inspect { &self.stopped } else { &self.continued };
+                turn.as_ref().map(|turn| self.inspect(turn))
+            }
+            Stage::InspectStopped => {
+                self.stops.effects?;
+                self.stopped.as_ref().map(|turn| self.inspect(turn))
+            }
+            Stage::InspectEnding => self.ended.as_ref().map(|turn| self.inspect(turn)),
+            Stage::Collect => self.stopped.as_ref().and_then(|turn| self.collect(turn)),
+            Stage::CollectEnded => {
+                let turn = self.ended.as_ref().filter(|turn| turn.end().is_some());
+                turn.and_then(|turn| self.collect(turn))
+            }
+            Stage::Cancel => self.stopped.as_ref().filter(can_cancel).map(|turn| self.cancel(turn)),
+            Stage::CancelAgain => self.stopped.as_ref().filter(can_cancel).map(|turn| self.cancel(turn)),
+            Stage::CancelContinued => {
+                self.continued.as_ref().filter(can_cancel).map(|turn| self.cancel(turn))
+            }
+            Stage::Lookup => self.stopped.as_ref().map(|turn| self.lookup("run", turn.started_at)),
+            Stage::LookupUnknown => self.stopped.as_ref().map(|turn| self.lookup("unknown", turn.started_at)),
+            Stage::Continue => self.go_on(),
+            Stage::Over => None,
+        }
+    }
+
+    fn prepare(&self) -> Option<Value> {
+        self.subject.preparation.as_ref()?;
         let input = PrepareRequest {
             scope: self.subject.scope(),
             phase: Phase::Draft,
-            prompt: "nothing is to be done",
+            prompt: &self.subject.prompt,
             environment: &self.subject.environment,
             allowance_usd: &Nanos::ZERO.to_number(),
         };
-        Some((Method::Prepare, input.to_value()))
+        Some(input.to_value())
     }
 
-    fn submit(&self) -> (Method, Value) {
-        let (run_id, operation_id) = (self.subject.id("run"), self.subject.id("op"));
-        let scope = self.subject.scope();
-        let key = keys::dispatch_key(scope.task_id, scope.provider, scope.account, &run_id, &operation_id);
-        let input = SubmitRequest {
-            scope,
+    fn submit(&'a self, word: &str, prompt: &'a str) -> Submit<'a> {
+        let (run_id, operation_id, key) = self.names(word);
+        Submit { steps: self, run_id, operation_id, key, prompt }
+    }
+
+    fn go_on(&self) -> Option<Value> {
+        let turn = self.previous().filter(|_| self.subject.continuation)?;
+        let session = turn.session.as_deref()?;
+        let submit = self.submit("next", &self.subject.prompt);
+        let input = ContinueRequest {
+            submit: submit.request(),
+            session_id: session,
+            previous_job_id: &turn.owned.provider_job_id,
+            previous_turn_id: Some(&turn.owned.turn_id),
+            response: None,
+        };
+        Some(input.to_value())
+    }
+
+    fn lookup(&self, word: &str, intent_at_ms: u64) -> Value {
+        let (run_id, operation_id, key) = self.names(word);
+        let intent = Intent {
             run_id: &run_id,
             operation_id: &operation_id,
             idempotency_key: &key,
-            kind: RunKind::Implementation,
-            prompt: "nothing is to be done",
             input_head: self.subject.input_head.as_deref(),
-            policy: &self.subject.policy,
-            model: &self.subject.model,
-            environment: &self.subject.environment,
+            intent_at_ms,
+            continued_session: None,
+        };
+        intent.lookup(&self.subject.scope(), None)
+    }
+
+    fn inspect(&self, turn: &Turn) -> Value {
+        let run_id = self.subject.id(turn.word);
+        turn.job(&run_id).inspect(&self.subject.scope(), turn.cursor.as_ref(), turn.started_at)
+    }
+
+    /// Of a turn that has not ended too, whose result is not there yet: what it says then is judged with care.
+    fn collect(&self, turn: &Turn) -> Option<Value> {
+        let end = match turn.end() {
+            Some(TerminalState::Cancelled) => return None,
+            Some(end) => end,
+            None => TerminalState::Succeeded,
+        };
+        let run_id = self.subject.id(turn.word);
+        let head = self.subject.input_head.as_deref();
+        Some(turn.job(&run_id).collect(&self.subject.task_id, head, end.word()))
+    }
+
+    fn cancel(&self, turn: &Turn) -> Value {
+        let run_id = self.subject.id(turn.word);
+        let scope = self.subject.scope();
+        let key = keys::cancellation_key(scope.task_id, scope.provider, scope.account, &run_id);
+        turn.job(&run_id).cancel(&scope, &key)
+    }
+
+    /// Run, operation and key of a dispatch.
+    fn names(&self, word: &str) -> (String, String, String) {
+        let (run_id, operation_id) = (self.subject.id(word), self.subject.id(&format!("op-{word}")));
+        let scope = self.subject.scope();
+        let key = keys::dispatch_key(scope.task_id, scope.provider, scope.account, &run_id, &operation_id);
+        (run_id, operation_id, key)
+    }
+}
+
+/// A dispatch and its names.
+struct Submit<'a> {
+    steps: &'a CheckSteps<'a>,
+    run_id: String,
+    operation_id: String,
+    key: String,
+    prompt: &'a str,
+}
+
+impl Submit<'_> {
+    fn request(&self) -> SubmitRequest<'_> {
+        let subject = self.steps.subject;
+        SubmitRequest {
+            scope: subject.scope(),
+            run_id: &self.run_id,
+            operation_id: &self.operation_id,
+            idempotency_key: &self.key,
+            kind: RunKind::Implementation,
+            prompt: self.prompt,
+            input_head: subject.input_head.as_deref(),
+            policy: &subject.policy,
+            model: &subject.model,
+            environment: &subject.environment,
             reservation_usd: None,
             hard_cap_usd: None,
             preparation: None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        self.request().to_value()
+    }
+}
+
+impl Turn {
+    /// A turn that was asked for at this time, and is owned now. `session` is what was sent with it.
+    pub(super) fn new(
+        stage: Stage,
+        owned: Acknowledgement,
+        session: Option<String>,
+        asked_at_ms: u64,
+    ) -> Self {
+        let word = match stage {
+            Stage::SubmitEnding => "ending",
+            Stage::Continue => "next",
+            _ => "run",
         };
-        (Method::Submit, input.to_value())
-    }
-
-    fn inspect(&self, now_ms: u64) -> Option<(Method, Value)> {
-        let owned = self.owned.as_ref().filter(|_| self.methods.has(Method::Inspect))?;
-        let run_id = self.subject.id("run");
-        Some((
-            Method::Inspect,
-            job(&run_id, owned).inspect(&self.subject.scope(), owned.cursor.as_ref(), now_ms),
-        ))
-    }
-
-    fn cancel(&self) -> Option<(Method, Value)> {
-        let owned =
-            self.owned.as_ref().filter(|_| self.subject.cancel && self.methods.has(Method::Cancel))?;
-        let run_id = self.subject.id("run");
-        let scope = self.subject.scope();
-        let key = keys::cancellation_key(scope.task_id, scope.provider, scope.account, &run_id);
-        Some((Method::Cancel, job(&run_id, owned).cancel(&scope, &key)))
-    }
-
-    fn left_behind(&mut self, method: Method, seen: &Seen) {
-        let further = seen.quiet.requests.saturating_sub(seen.after.requests);
-        if further > 0 {
-            self.found("EX-TRA-07", method, format!("it goes on asking by itself, requests=`{further}`"));
-        }
-        let left = seen.quiet.open_handles.saturating_sub(seen.before.open_handles);
-        if left > 0 {
-            self.found("EX-TRA-07", method, format!("it leaves handles open, handles=`{left}`"));
+        Turn {
+            word,
+            session: owned.session_id.clone().or(session),
+            cursor: owned.cursor.clone(),
+            owned,
+            started_at: asked_at_ms,
+            observed_at: None,
+            completed_at: None,
+            state: None,
+            terminal_observed_at: None,
+            has_events: false,
         }
     }
 
-    fn judge_prepared(&mut self, made: u64, text: Option<&str>) {
-        if made > 0 {
-            self.found("EX-TRA-13", Method::Prepare, format!("it makes a job, jobs=`{made}`"));
-        }
-        let Some((text, declared)) = text.zip(self.subject.preparation.as_ref()) else { return };
-        if let Err(error) = Prepared::judge(text, declared) {
-            self.found("EX-TRA-12", Method::Prepare, error.to_string());
-        }
+    /// How it has ended, as far as it was observed.
+    pub(super) fn end(&self) -> Option<TerminalState> {
+        self.state.and_then(ProviderState::terminal)
     }
 
-    fn judge_submitted(&mut self, made: u64, text: Option<&str>) {
-        let Some(text) = text else { return };
-        if made != 1 {
-            self.found("EX-TRA-07", Method::Submit, format!("one call makes not one job, jobs=`{made}`"));
-        }
-        match Acknowledgement::judge(text, None) {
-            Ok(acknowledgement) => self.owned = Some(acknowledgement),
-            Err(error) => self.found("EX-TRA-14", Method::Submit, error.to_string()),
-        }
-    }
-
-    fn judge_inspected(&mut self, text: Option<&str>) {
-        let Some((text, owned)) = text.zip(self.owned.as_ref()) else { return };
-        let reply = Judged::receive(Method::Inspect, text, self.subject.limits.result_bytes);
-        let judged = reply.and_then(|reply| match reply {
-            Some(reply) => reply.identities().map(Some),
-            None => Ok(None),
-        });
-        match judged {
-            Ok(Some(identities)) if identities == owned.identities() => {}
-            Ok(_) => self.found("EX-TRA-15", Method::Inspect, "it tells of another job".to_owned()),
-            Err(error) => self.found("EX-TRA-15", Method::Inspect, error.to_string()),
-        }
-    }
-
-    fn judge_cancelled(&mut self, text: Option<&str>) {
-        let Some(text) = text else { return };
-        let reply = Judged::receive(Method::Cancel, text, self.subject.limits.result_bytes);
-        let confirmed = reply.ok().flatten().and_then(|reply| reply.get("confirmed")?.as_bool());
-        if confirmed.is_none() {
-            self.found("EX-TRA-20", Method::Cancel, "confirmed is no boolean".to_owned());
+    fn job<'t>(&'t self, run_id: &'t str) -> Job<'t> {
+        Job {
+            run_id,
+            provider_job_id: &self.owned.provider_job_id,
+            session_id: self.session.as_deref(),
+            turn_id: &self.owned.turn_id,
         }
     }
 }
 
 impl Stage {
-    fn next(self) -> Stage {
+    /// In their order; what is asked more than once is the judge's to say.
+    pub(super) fn next(self) -> Stage {
         match self {
             Stage::Prepare => Stage::Submit,
             Stage::Submit => Stage::Inspect,
-            Stage::Inspect => Stage::Cancel,
+            Stage::Inspect => Stage::Collect,
+            Stage::Collect => Stage::Cancel,
             Stage::Cancel => Stage::CancelAgain,
-            Stage::CancelAgain | Stage::Over => Stage::Over,
+            Stage::CancelAgain => Stage::InspectStopped,
+            Stage::InspectStopped => Stage::Lookup,
+            Stage::Lookup => Stage::LookupUnknown,
+            Stage::LookupUnknown => Stage::SubmitEnding,
+            Stage::SubmitEnding => Stage::InspectEnding,
+            Stage::InspectEnding => Stage::CollectEnded,
+            Stage::CollectEnded => Stage::Continue,
+            Stage::Continue => Stage::InspectContinued,
+            Stage::InspectContinued => Stage::CancelContinued,
+            Stage::CancelContinued | Stage::Over => Stage::Over,
         }
+    }
+
+    pub(super) fn method(self) -> Option<Method> {
+        Some(match self {
+            Stage::Prepare => Method::Prepare,
+            Stage::Submit | Stage::SubmitEnding => Method::Submit,
+            Stage::Inspect | Stage::InspectStopped | Stage::InspectEnding | Stage::InspectContinued => {
+                Method::Inspect
+            }
+            Stage::Collect | Stage::CollectEnded => Method::Collect,
+            Stage::Cancel | Stage::CancelAgain | Stage::CancelContinued => Method::Cancel,
+            Stage::Lookup | Stage::LookupUnknown => Method::Lookup,
+            Stage::Continue => Method::Continue,
+            Stage::Over => return None,
+        })
     }
 }
 
-fn job<'a>(run_id: &'a str, owned: &'a Acknowledgement) -> Job<'a> {
-    Job {
-        run_id,
-        provider_job_id: &owned.provider_job_id,
-        session_id: owned.session_id.as_deref(),
-        turn_id: &owned.turn_id,
+impl std::fmt::Debug for CheckSteps<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("CheckSteps")
+            .field("stage", &self.stage)
+            .field("findings", &self.findings)
+            .finish_non_exhaustive()
     }
 }
