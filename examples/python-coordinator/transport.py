@@ -96,7 +96,8 @@ class HostedAgents:
         exit_status = 0 if result["ok"] else 1
         outcome = {"finished": True, "ok": result["ok"], "exit": exit_status, "cost": result["costUsd"], "denials": []}
         # As it came: the boundary judges whose it is, and a publication every path and hash of it.
-        made = {"inputHead": call.input["inputHead"], **(result["work"] or {}), "files": result["files"], "pr": result["pr"]}
+        made = {"inputHead": call.input["inputHead"], **(result.get("work") or {})}
+        made.update((name, result[name]) for name in ("files", "pr") if name in result)
         return {**made, **owned(result), "text": result["output"], "outcome": outcome}
 
     def cancel(self, call):
