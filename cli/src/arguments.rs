@@ -166,7 +166,7 @@ pub(crate) enum Run {
         root: PathBuf,
         /// The run; the current one by default
         run: Option<String>,
-        /// Go on with what comes, until the run has settled
+        /// Go on with what comes, until the run has settled and its output is taken in
         #[arg(short, long)]
         follow: bool,
         /// How many lines

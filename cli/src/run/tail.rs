@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use gallivant_core::journal::{LogReader, MAX_ROWS, Replay, Row, RowContent};
+use gallivant_core::journal::{LocalOutput, LogReader, MAX_ROWS, Replay, Row, RowContent};
+use gallivant_core::redaction::Secrets;
 use gallivant_core::{Code, Host};
 
 use crate::exit::{Failure, Outcome, Result};
@@ -19,8 +20,8 @@ pub(super) enum From<'a> {
     After(&'a str),
 }
 
-/// How long nothing comes before it is looked whether the run has settled, and how long after that before it is over: whoever
-/// settles a run has its lines on disk by then.
+/// How long nothing comes before it is looked whether the run is over, and how long after that until nothing is waited for any
+/// more: the pass that takes in the last of the output shows it right after.
 const QUIET: Duration = Duration::from_millis(500);
 
 pub(super) fn tail(root: &Path, run_id: &str, from: From<'_>, follow: bool, json: bool) -> Result<Outcome> {
@@ -50,14 +51,16 @@ pub(super) fn tail(root: &Path, run_id: &str, from: From<'_>, follow: bool, json
     };
     // Without a line that has an id there was none: then everything that comes is new.
     let mut replay = Replay::open(run, begin.as_deref(), &host)?;
-    let mut is_settled = false;
+    let mut is_over = false;
     loop {
         let frame = if follow { replay.next(Some(QUIET))? } else { replay.poll()? };
         let Some(frame) = frame else {
-            if !follow || is_settled {
+            if !follow || is_over {
                 return Ok(Outcome::Yes);
             }
-            is_settled = super::is_settled(root, run_id)? == Some(true);
+            // The output of a local run is taken in after it has settled, in as many passes as it needs.
+            is_over = super::is_settled(root, run_id)? == Some(true)
+                && !LocalOutput::open(run, &host, &Secrets::none())?.is_left()?;
             continue;
         };
         if frame.is_heartbeat() {
