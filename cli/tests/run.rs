@@ -152,6 +152,11 @@ fn a_root_without_a_task_has_no_unresolved_operations_to_be_told_of() {
         }
     }
     task.accepted(1);
+    let file = task.path().join("execution.json");
+    for asked in ["show", "unresolved"] {
+        let called = call(arguments!["run", asked, file]).with_status(2);
+        assert!(called.err.contains("root is a directory"), "{called:?}");
+    }
     let called = call(arguments!["run", "unresolved", task.path()]).with_status(0);
     assert_eq!(called.out, "no operation is unresolved\n");
 }
@@ -190,6 +195,10 @@ fn a_known_run_of_which_nothing_is_on_disk_is_told_as_that() {
     );
     let called = call(arguments!["run", "tail", task.path(), "run-9"]).with_status(2);
     assert!(called.err.contains("EXECUTION_UNKNOWN_RUN"), "{called:?}");
+    task.settle(1);
+    task.accepted(2);
+    let called = call(arguments!["run", "show", task.path(), "run-1"]).with_status(2);
+    assert!(called.err.contains("nothing else of it is on disk"), "{called:?}");
 }
 
 #[test]

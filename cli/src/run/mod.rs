@@ -7,7 +7,7 @@ mod operator;
 mod show;
 mod tail;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use gallivant_core::execution::{Boundary, execution_on_disk, ledger_on_disk, unresolved};
@@ -41,7 +41,14 @@ pub(crate) fn run(asked: &Run, screen: &Screen) -> Result<Outcome> {
 }
 
 fn open(root: &Path) -> Result<Boundary> {
-    Ok(execution_on_disk(root, Secrets::none(), &Host::system())?)
+    let host = Host::system();
+    if let Err(error) = host.files.open_to_read(root)
+        && error.kind() == io::ErrorKind::NotADirectory
+    {
+        let what = format!("a task's root is a directory, path=`{}`", root.display());
+        return Err(Failure::Arguments(what, "name the directory that holds execution.json"));
+    }
+    Ok(execution_on_disk(root, Secrets::none(), &host)?)
 }
 
 /// The run that is meant: the one that is named, or the task's current one.
