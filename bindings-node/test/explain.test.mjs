@@ -26,7 +26,7 @@ test('hs_91_an_explanation_has_record_clock_rows_and_the_deciding_clause', async
     assert.deepEqual([typeof clock.bootMs, typeof clock.awakeMs, typeof clock.host], ['bigint', 'bigint', 'string'])
     const { incarnation, ...shown } = reader.snapshotSync().record
     assert.deepEqual(record, shown)
-    assert.match(String(explanation), /^active \(why\), by HS-84\n(  (yes|no ) HS-\w+ +.*\n)+  the record was stamped 1999 ms ago, seq 1\n$/)
+    assert.match(String(explanation), /^active \(why\), by HS-84\n(  (yes|no ) HS-\w+ +.*\n)+  the record was stamped 1s ago, seq 1\n$/)
     const json = JSON.parse(explanation.json)
     assert.deepEqual([json.state, json.clause, json.rows.length, json.ageMs], ['active', 'HS-84', rows.length, 1999])
   }

@@ -1,8 +1,9 @@
 //! What may be said on the command line. The texts are the help and the manual pages too.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const STATUSES: &str = "Exit status: 0 yes, or done; 1 no, or something is not in order; 2 wrong arguments; 3 refused by the \
@@ -48,7 +49,7 @@ pub(crate) struct State {
     #[arg(long, value_name = "AGENT", conflicts_with_all = ["watch", "is"])]
     pub(crate) explain: Option<PathBuf>,
     /// Print nothing; exit 0 if there are agents and each is in one of these states, else 1; with --watch once it is so
-    #[arg(long, value_name = "STATE", value_delimiter = ',')]
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Trimmed(EnumValueParser::new()))]
     pub(crate) is: Vec<Seen>,
     /// Believe a live record without asking whether its session holds its lease
     #[arg(long)]
@@ -69,6 +70,28 @@ pub(crate) enum Seen {
     Unknown,
     /// Whatever the state, a person is waited for
     Blocked,
+}
+
+/// A state of a list, in which blanks may stand beside the commas.
+#[derive(Clone, Debug)]
+struct Trimmed(EnumValueParser<Seen>);
+
+impl TypedValueParser for Trimmed {
+    type Value = Seen;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Seen, clap::Error> {
+        let trimmed = value.to_str().map_or(value, |value| OsStr::new(value.trim()));
+        self.0.parse_ref(command, argument, trimmed)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// Look at every file below a directory: whole, gap, corrupt, of another version, abandoned. Changes nothing
@@ -105,7 +128,7 @@ pub(crate) enum Claims {
         #[arg(long)]
         operation: Option<String>,
         /// Whom the key belongs to, outermost first; may be given several times
-        #[arg(long)]
+        #[arg(long, requires = "operation")]
         scope: Vec<String>,
         /// The caller's key
         #[arg(long, requires = "operation")]
@@ -127,7 +150,7 @@ pub(crate) enum Claims {
 /// Runs of the execution layer, by the root directory of their task
 #[derive(Debug, Subcommand)]
 pub(crate) enum Run {
-    /// Show what is recorded of the task's current run, or of another one
+    /// Show what is recorded of the task's current run, its runs and refused dispatches, or of another run
     Show {
         /// The task's root directory
         root: PathBuf,
@@ -143,7 +166,7 @@ pub(crate) enum Run {
         root: PathBuf,
         /// The run; the current one by default
         run: Option<String>,
-        /// Go on with what comes
+        /// Go on with what comes, until the run has settled and its output is taken in
         #[arg(short, long)]
         follow: bool,
         /// How many lines

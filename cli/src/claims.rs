@@ -1,14 +1,21 @@
 //! `gallivant claims`: what stands in a store of idempotent creates, and sweeping it.
 
+use std::io;
 use std::path::Path;
 
 use gallivant_core::idempotency::{IdempotencyStore, StoreOptions, check_store};
 use gallivant_core::json::{Object, Value};
+use gallivant_core::storage::FileType;
 use gallivant_core::{Code, Error, Host};
 
 use crate::arguments::Claims;
 use crate::exit::{Failure, Outcome, Result};
 use crate::terminal::{Screen, printable, say};
+
+/// What the three counts mean.
+const RESERVED: &str = "being made, or given up by an owner that was lost; nothing may exist of them yet";
+const MARKED: &str = "as these, and their effect may have happened: to be looked for, and not made again";
+const FINISHED: &str = "made; a repeat gets the saved answer until its time is over";
 
 pub(crate) fn claims(asked: &Claims, _screen: &Screen) -> Result<Outcome> {
     let host = Host::system();
@@ -26,16 +33,29 @@ pub(crate) fn claims(asked: &Claims, _screen: &Screen) -> Result<Outcome> {
     }
 }
 
-/// A store that is there: opening would make one.
+/// Refuses what is no store yet: opening would make one there.
+fn refuse_nothing(path: &Path, host: &Host) -> Result<()> {
+    let what = match host.files.metadata(path) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            "there is no store"
+        }
+        _ if host.files.open_to_read(path).is_ok() => "a directory is no store",
+        Ok(found) if found.file_type == FileType::Regular && found.size == 0 => {
+            "the file is empty, and no store yet"
+        }
+        _ => return Ok(()),
+    };
+    let what = format!("{what}, file=`{}`", path.display());
+    Err(Failure::Arguments(what, "name the file that the coordinator opens as its store"))
+}
+
 fn open(path: &Path, host: &Host) -> Result<IdempotencyStore> {
-    host.files.metadata(path).map_err(|error| {
-        let message = format!("there is no store, file=`{}`", path.display());
-        Error::new(Code::Input, message).with_source(error)
-    })?;
+    refuse_nothing(path, host)?;
     Ok(IdempotencyStore::open(path, &StoreOptions::default(), host)?)
 }
 
 fn count(path: &Path, json: bool, host: &Host) -> Result<Outcome> {
+    refuse_nothing(path, host)?;
     let found = check_store(path, host)?.ok_or_else(|| {
         let message = format!("the file is a database of another program, file=`{}`", path.display());
         Error::new(Code::IdempotencyStoreCorrupt, message)
@@ -51,7 +71,7 @@ fn count(path: &Path, json: bool, host: &Host) -> Result<Outcome> {
         say(&Value::Object(counts.into_iter().collect()).to_json())?;
     } else {
         say(&format!(
-            "reserved  {}\nmarked    {}\nfinished  {}",
+            "reserved  {:<6}  {RESERVED}\nmarked    {:<6}  {MARKED}\nfinished  {:<6}  {FINISHED}",
             found.reserved, found.marked, found.finished
         ))?;
         if found.damaged > 0 || found.damage.is_some() {

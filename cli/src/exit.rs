@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use gallivant_core::{Error, Kind};
+use gallivant_core::{Code, Error, Kind};
 
 /// The answer is no, or something was found that is not in order.
 pub(crate) const NO: u8 = 1;
@@ -65,7 +65,7 @@ impl Failure {
     /// Says it on standard error, and answers the status.
     pub(crate) fn report(&self) -> u8 {
         let (said, status) = match self {
-            Failure::Core(error) => (format!("{error}; {}", error.remedy()), status(error.kind())),
+            Failure::Core(error) => (format!("{error}; {}", error.remedy()), status(error)),
             Failure::Arguments(what, remedy) => (format!("{what}; {remedy}"), ARGUMENTS),
             // Whoever read has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -79,8 +79,15 @@ impl Failure {
     }
 }
 
-fn status(kind: Kind) -> u8 {
-    match kind {
+/// No provider is called from here: a ledger or a cursor that breaks the contract, and a result that is missing, are files.
+fn status(error: &Error) -> u8 {
+    match (error.code(), error.reason()) {
+        (Code::ExecutionProtocol, Some("ledger" | "checkpoint-cursor")) | (Code::ExecutionResult, _) => {
+            return DAMAGED;
+        }
+        _ => {}
+    }
+    match error.kind() {
         Kind::Input => ARGUMENTS,
         Kind::Refused | Kind::Unresolved => REFUSED,
         Kind::Busy => BUSY,

@@ -1,20 +1,19 @@
 //! Instants as people read them.
 
+use gallivant_core::clock::length_in_words;
+
 /// How long ago an instant in ms since 1970 is, such as `5s`, `12m`, `3h 5m` or `2d 4h`; `0s` where it is ahead.
 pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
-    length(now_ms.saturating_sub(then_ms))
+    length_in_words(now_ms.saturating_sub(then_ms))
 }
 
-/// A length of time in its two largest units.
-pub(crate) fn length(ms: u64) -> String {
-    let seconds = ms / 1000;
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match (days, hours, minutes) {
-        (0, 0, 0) => format!("{seconds}s"),
-        (0, 0, 1..10) => format!("{minutes}m {}s", seconds % 60),
-        (0, 0, _) => format!("{minutes}m"),
-        (0, ..) => format!("{hours}h {}m", minutes % 60),
-        _ => format!("{days}d {}h", hours % 24),
+/// An instant and how far it is from now, such as `2026-05-04 03:02:01Z, 5s ago` or `2026-05-04 03:02:01Z, in 12m`.
+pub(crate) fn at(ms: u64, now_ms: u64) -> String {
+    if ms > now_ms {
+        // Rounded up: what is to come in half a second is not there yet.
+        format!("{}, in {}", utc(ms), length_in_words((ms - now_ms).saturating_add(999)))
+    } else {
+        format!("{}, {} ago", utc(ms), ago(ms, now_ms))
     }
 }
 
@@ -36,12 +35,13 @@ pub(crate) fn utc(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{length, utc};
+    use super::{at, utc};
 
     #[test]
-    fn lengths_have_two_units_at_most() {
-        let lengths = [0, 59_999, 61_000, 600_000, 3_661_000, 90_061_000].map(length);
-        assert_eq!(lengths, ["0s", "59s", "1m 1s", "10m", "1h 1m", "1d 1h"]);
+    fn what_is_to_come_is_not_told_as_past() {
+        assert_eq!(at(10_000, 10_000), "1970-01-01 00:00:10Z, 0s ago");
+        assert_eq!(at(10_000, 5_000), "1970-01-01 00:00:10Z, in 5s");
+        assert_eq!(at(10_001, 10_000), "1970-01-01 00:00:10Z, in 1s");
     }
 
     #[test]

@@ -50,9 +50,32 @@ fn a_claim_is_shown_and_an_expired_one_is_swept() {
 fn a_store_that_is_not_there_is_not_made() {
     let root = tempfile::tempdir().expect("a directory");
     let path = root.path().join("claims.db");
-    for asked in [arguments!["claims", "sweep", path], arguments!["claims", "show", path]] {
-        let called = call(asked);
-        assert!(matches!(called.status, Some(2 | 6)), "{called:?}");
+    for verb in ["sweep", "show"] {
+        let called = call(arguments!["claims", verb, path]).with_status(2);
+        assert!(called.err.contains("there is no store") && !called.err.contains("immutable"), "{called:?}");
         assert!(!path.exists());
+        let called = call(arguments!["claims", verb, root.path()]).with_status(2);
+        assert!(called.err.contains("a directory is no store"), "{called:?}");
+        let empty = root.path().join("empty.db");
+        std::fs::write(&empty, "").expect("written");
+        let called = call(arguments!["claims", verb, empty]).with_status(2);
+        assert!(called.err.contains("no store yet"), "{called:?}");
+        assert_eq!(empty.metadata().expect("a file").len(), 0);
     }
+}
+
+#[test]
+fn the_counts_are_explained_and_a_scope_alone_is_refused() {
+    let root = tempfile::tempdir().expect("a directory");
+    let path = root.path().join("claims.db");
+    let store = IdempotencyStore::open(&path, &StoreOptions::default(), &gallivant_core::Host::system())
+        .expect("a store");
+    let running = store.begin(OPERATION, &["me"], "key", b"{}").expect("begun");
+    let called = call(arguments!["claims", "show", path]).with_status(0);
+    let lines: Vec<&str> = called.out.lines().collect();
+    assert!(lines.len() == 3 && lines[0].starts_with("reserved  1       being made"), "{called:?}");
+    drop(running);
+    let called = call(arguments!["claims", "show", path, "--scope", "me"]).with_status(2);
+    assert!(called.err.contains("--operation"), "{called:?}");
+    call(arguments!["claims", "show", path, "--scope", "me", "--operation", OPERATION]).with_status(2);
 }

@@ -54,7 +54,9 @@ fn a_script_asks_and_is_answered_by_the_status_alone() {
     two.writer().observe(&Observation::new(State::Active)).expect("observed");
     call(arguments!["state", "--is", "idle", root.path()]).with_status(1);
     call(arguments!["state", "--is", "idle,active", root.path()]).with_status(0);
-    call(arguments!["state", "--is", "asleep", root.path()]).with_status(2);
+    call(arguments!["state", "--is", "idle, active", root.path()]).with_status(0);
+    let called = call(arguments!["state", "--is", "asleep", root.path()]).with_status(2);
+    assert!(called.err.contains("ready, idle, active"), "the words are named: {called:?}");
 }
 
 #[test]
@@ -104,7 +106,63 @@ fn an_explanation_names_the_row_that_decided() {
     assert!(called.out.starts_with("idle, by HS-84\n"), "{called:?}");
     let called = call(arguments!["state", "--json", "--explain", root.path().join("one")]).with_status(0);
     assert_eq!(called.json()[0]["clause"], "HS-84");
-    call(arguments!["state", "--explain", "nobody", root.path()]).with_status(1);
+    call(arguments!["state", "--explain", "nobody", root.path()]).with_status(2);
+    std::fs::create_dir(root.path().join("empty")).expect("a directory");
+    call(arguments!["state", "--explain", "empty", root.path()]).with_status(1);
+    assert!(called_ages(root.path()).contains(" ago, seq "), "an age in words");
+}
+
+fn called_ages(root: &std::path::Path) -> String {
+    let called = call(arguments!["state", "--explain", "one", root]).with_status(0);
+    let said = called.out.lines().find(|line| line.contains("stamped")).expect("an age").to_owned();
+    assert!(!said.contains(" ms "), "{said}");
+    said
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_refused_and_waited_for_by_a_watch() {
+    let root = tempfile::tempdir().expect("a directory");
+    let typo = root.path().join("typo");
+    for asked in [arguments!["state", typo].to_vec(), arguments!["state", "--is", "idle", typo].to_vec()] {
+        let called = call(asked).with_status(2);
+        assert!(called.err.contains("there is no such directory") && called.out.is_empty(), "{called:?}");
+    }
+    call(arguments!["state", root.path()]).with_status(0);
+    let mut waiting = program()
+        .args(arguments!["state", "--watch", "--is", "idle", typo])
+        .spawn()
+        .expect("the program runs");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let one = session(&typo, "one");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    assert_eq!(waiting.wait().expect("it ends").code(), Some(0));
+    // The default directory is made with the first agent.
+    let output = program().arg("state").current_dir(root.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn a_line_of_a_watch_says_what_a_row_of_the_table_says() {
+    let root = tempfile::tempdir().expect("a directory");
+    let one = session(root.path(), "one");
+    let ask =
+        Observation { blocked_on: BlockedOn::Human, ask: Ask::Permission, ..Observation::new(State::Active) };
+    one.writer().observe(&ask).expect("observed");
+    let mut watching = program()
+        .args(arguments!["state", "--watch", root.path()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(watching.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("UTF-8");
+    let line = next();
+    assert!(line.ends_with("one  active, asks for a permission"), "{line}");
+    let end = Observation { exit: Some("exit 3".into()), ..Observation::new(State::Ended) };
+    one.writer().observe(&end).expect("observed");
+    let line = next();
+    assert!(line.ends_with("one  ended  exit 3"), "{line}");
+    watching.kill().expect("it runs");
+    watching.wait().expect("it ends");
 }
 
 #[test]

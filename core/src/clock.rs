@@ -40,6 +40,21 @@ pub struct ClockReading {
     pub awake: Duration,
 }
 
+/// A length of time in ms as people read it, in its two largest units: `5s`, `2m 5s`, `12m`, `3h 5m` or `2d 4h`. What is less than
+/// the last unit is dropped.
+#[must_use]
+pub fn length_in_words(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, 1..10) => format!("{minutes}m {}s", seconds % 60),
+        (0, 0, _) => format!("{minutes}m"),
+        (0, ..) => format!("{hours}h {}m", minutes % 60),
+        _ => format!("{days}d {}h", hours % 24),
+    }
+}
+
 /// The clock that counts the machine's sleep, and the one that does not. By clock_gettime(3) of macOS its `CLOCK_MONOTONIC` goes on
 /// in sleep; the two that are taken there are the raw ones, which differ by the sleep alone.
 #[cfg(target_os = "linux")]
@@ -92,4 +107,15 @@ fn read(id: libc::clockid_t) -> Duration {
     unsafe { libc::clock_gettime(id, &raw mut time) };
     // Both clocks count from boot, so neither field is ever negative.
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::length_in_words;
+
+    #[test]
+    fn lengths_have_two_units_at_most() {
+        let lengths = [0, 59_999, 61_000, 600_000, 3_661_000, 90_061_000].map(length_in_words);
+        assert_eq!(lengths, ["0s", "59s", "1m 1s", "10m", "1h 1m", "1d 1h"]);
+    }
 }

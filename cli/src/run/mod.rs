@@ -1,31 +1,33 @@
 //! `gallivant run`: runs of the execution layer, opened by the root directory of their task as its files have it.
 //!
-//! - this file: what is recorded, and what it has come to; [`tail`]: its log; [`operator`]: what a person may record.
+//! - this file: which run is meant, and what it has come to; [`show`]: what is recorded; [`tail`]: its log;
+//! - [`operator`]: what a person may record.
 
 mod operator;
+mod show;
 mod tail;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gallivant_core::execution::{Boundary, execution_on_disk, unresolved};
+use gallivant_core::execution::{Boundary, execution_on_disk, ledger_on_disk, unresolved};
 use gallivant_core::json::{Object, Value};
 use gallivant_core::redaction::Secrets;
 use gallivant_core::{Code, Error, Host};
 
 use crate::arguments::Run;
-use crate::exit::{Outcome, Result};
-use crate::moments::{ago, utc};
+use crate::exit::{Failure, Outcome, Result};
+use crate::moments::ago;
 use crate::table::{Cell, Table};
-use crate::terminal::{Screen, Tone, printable, say};
+use crate::terminal::{Screen, printable, say};
 
 pub(crate) fn run(asked: &Run, screen: &Screen) -> Result<Outcome> {
     match asked {
-        Run::Show { root, run, json } => show(root, run.as_deref(), *json, screen),
+        Run::Show { root, run, json } => show::show(root, run.as_deref(), *json, screen),
         Run::Tail { root, run, follow, lines, after, json } => {
             let run = chosen(&open(root)?, run.as_deref())?;
             let from = after.as_deref().map_or(tail::From::Last(*lines), tail::From::After);
-            tail::tail(&root.join(run), from, *follow, *json)
+            tail::tail(root, &run, from, *follow, *json)
         }
         Run::Outcome { root, run } => outcome(root, run.as_deref()),
         Run::Unresolved { root, json } => list_unresolved(root, *json, screen),
@@ -39,7 +41,14 @@ pub(crate) fn run(asked: &Run, screen: &Screen) -> Result<Outcome> {
 }
 
 fn open(root: &Path) -> Result<Boundary> {
-    Ok(execution_on_disk(root, Secrets::none(), &Host::system())?)
+    let host = Host::system();
+    if let Err(error) = host.files.open_to_read(root)
+        && error.kind() == io::ErrorKind::NotADirectory
+    {
+        let what = format!("a task's root is a directory, path=`{}`", root.display());
+        return Err(Failure::Arguments(what, "name the directory that holds execution.json"));
+    }
+    Ok(execution_on_disk(root, Secrets::none(), &host)?)
 }
 
 /// The run that is meant: the one that is named, or the task's current one.
@@ -59,60 +68,30 @@ fn chosen(boundary: &Boundary, named: Option<&str>) -> Result<String> {
     })
 }
 
-fn show(root: &Path, named: Option<&str>, json: bool, screen: &Screen) -> Result<Outcome> {
-    let boundary = open(root)?;
-    let projection = boundary.inspect()?;
-    let current = projection.get("runId").and_then(Value::as_str);
-    let shown = match named {
-        Some(named) if Some(named) != current => {
-            let record = boundary.read(named)?.ok_or_else(|| {
-                let message = format!("there is no such run, run=`{named}`");
-                Error::new(Code::ExecutionUnknownRun, message).with_run_id(named)
-            })?;
-            Value::Object(record)
-        }
-        _ => projection,
-    };
-    if json {
-        say(&shown.to_json())?;
-        return Ok(Outcome::Yes);
-    }
-    let now_ms = Host::system().clock.wall_ms();
-    let mut out = screen.out();
-    let mut members = Vec::new();
-    flatten("", &shown, &mut members);
-    let width = members.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    for (name, value) in members {
-        let at =
-            value.as_number().and_then(gallivant_core::json::Number::as_u64).filter(|_| name.ends_with("At"));
-        let text = match (at, value.as_str()) {
-            (Some(at), _) => format!("{}, {} ago", utc(at), ago(at, now_ms)),
-            (None, Some(text)) => printable(text).into_owned(),
-            (None, None) => value.to_json(),
-        };
-        writeln!(out, "{}  {text}", screen.paint(&format!("{name:width$}"), Tone::Strong))?;
-    }
-    out.flush()?;
-    Ok(Outcome::Yes)
+/// Whether the ledger has a run, and if so whether nothing more is to come of it.
+fn is_settled(root: &Path, run: &str) -> Result<Option<bool>> {
+    let ledger = ledger_on_disk(root, &Host::system())?;
+    Ok(ledger.and_then(|ledger| ledger.executions.get(run).map(|run| run.is_settled())))
 }
 
-/// The members that say something, the inner ones by their paths. A run's own metadata repeats what stands beside it.
-fn flatten<'a>(above: &str, value: &'a Value, into: &mut Vec<(String, &'a Value)>) {
-    let Some(object) = value.as_object() else { return };
-    for (name, value) in object.iter().filter(|(name, _)| !(above.is_empty() && *name == "execution")) {
-        let path = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
-        match value {
-            Value::Null => {}
-            Value::Object(_) => flatten(&path, value, into),
-            value => into.push((path, value)),
-        }
-    }
+/// Of a run that the ledger has.
+fn nothing_on_disk(run: &str) -> Failure {
+    let what = format!("the ledger has the run, and nothing else of it is on disk, run=`{run}`");
+    Failure::Arguments(
+        what,
+        "it was never accepted, or its directory was removed; `run show` says how it stands",
+    )
 }
 
-/// EX-BND-16.
+/// EX-BND-16. A settled run without an outcome lacks its result (EX-REC-40).
 fn outcome(root: &Path, named: Option<&str>) -> Result<Outcome> {
     let boundary = open(root)?;
-    let outcome = boundary.outcome(&chosen(&boundary, named)?)?;
+    let run = chosen(&boundary, named)?;
+    let outcome = boundary.outcome(&run)?;
+    if outcome.is_null() && is_settled(root, &run)? == Some(true) {
+        let message = format!("the run has settled, and its result.json is missing or damaged, run=`{run}`");
+        return Err(Error::new(Code::ExecutionResult, message).with_run_id(run).into());
+    }
     say(&outcome.to_json())?;
     Ok(Outcome::of(!outcome.is_null()))
 }
@@ -123,6 +102,7 @@ fn list_unresolved(roots: &[PathBuf], json: bool, screen: &Screen) -> Result<Out
     let mut table = Table::new(["ROOT", "OPERATION", "RUN", "PROVIDER", "ACCOUNT", "KEY", "FOR"]);
     let (mut out, mut remedy, mut count) = (screen.out(), "", 0_u64);
     for root in roots {
+        open(root)?;
         for found in unresolved(root, &host)? {
             count += 1;
             remedy = found.remedy;

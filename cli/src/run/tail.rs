@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
-use gallivant_core::Host;
-use gallivant_core::journal::{LogReader, MAX_ROWS, Replay, Row, RowContent};
+use gallivant_core::journal::{LocalOutput, LogReader, MAX_ROWS, Replay, Row, RowContent};
+use gallivant_core::redaction::Secrets;
+use gallivant_core::{Code, Host};
 
 use crate::exit::{Failure, Outcome, Result};
 use crate::terminal::printable;
@@ -18,12 +20,28 @@ pub(super) enum From<'a> {
     After(&'a str),
 }
 
-pub(super) fn tail(run: &Path, from: From<'_>, follow: bool, json: bool) -> Result<Outcome> {
+/// How long nothing comes before it is looked whether the run is over, and how long after that until nothing is waited for any
+/// more: the pass that takes in the last of the output shows it right after.
+const QUIET: Duration = Duration::from_millis(500);
+
+pub(super) fn tail(root: &Path, run_id: &str, from: From<'_>, follow: bool, json: bool) -> Result<Outcome> {
     let host = Host::system();
+    let run = &root.join(run_id);
+    let reader = match LogReader::open(run, &host) {
+        Err(error) if error.code() == Code::ExecutionUnknownRun => {
+            let is_known = super::is_settled(root, run_id)?.is_some();
+            return Err(if is_known { super::nothing_on_disk(run_id) } else { error.into() });
+        }
+        opened => opened?,
+    };
     let begin = match from {
-        From::After(id) => Some(id.to_owned()),
+        From::After(id) => {
+            // Refuses an id that no row ever had, of which a replay makes a gap.
+            reader.lines(Some(id), 0)?;
+            Some(id.to_owned())
+        }
         From::Last(lines) => {
-            let rows = last(&LogReader::open(run, &host)?, lines)?;
+            let rows = last(&reader, lines)?;
             print(&rows, json)?;
             if !follow {
                 return Ok(Outcome::Yes);
@@ -33,9 +51,18 @@ pub(super) fn tail(run: &Path, from: From<'_>, follow: bool, json: bool) -> Resu
     };
     // Without a line that has an id there was none: then everything that comes is new.
     let mut replay = Replay::open(run, begin.as_deref(), &host)?;
+    let mut is_over = false;
     loop {
-        let frame = if follow { replay.next(None)? } else { replay.poll()? };
-        let Some(frame) = frame else { return Ok(Outcome::Yes) };
+        let frame = if follow { replay.next(Some(QUIET))? } else { replay.poll()? };
+        let Some(frame) = frame else {
+            if !follow || is_over {
+                return Ok(Outcome::Yes);
+            }
+            // The output of a local run is taken in after it has settled, in as many passes as it needs.
+            is_over = super::is_settled(root, run_id)? == Some(true)
+                && !LocalOutput::open(run, &host, &Secrets::none())?.is_left()?;
+            continue;
+        };
         if frame.is_heartbeat() {
             if follow {
                 continue;

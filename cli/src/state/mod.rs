@@ -8,11 +8,14 @@ mod list;
 mod shown;
 mod watch;
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use gallivant_core::Host;
 
 use crate::arguments::State;
 use crate::environment::variable;
-use crate::exit::{Outcome, Result};
+use crate::exit::{Failure, Outcome, Result};
 use crate::terminal::Screen;
 
 /// Where agents are when nothing else is said.
@@ -24,7 +27,22 @@ pub(crate) fn state(asked: &State, screen: &Screen) -> Result<Outcome> {
     match &asked.explain {
         Some(agent) => explain::explain(&roots, agent, asked.json),
         None if asked.watch => watch::watch(&roots, asked, screen),
-        None => list::list(&roots, asked, screen),
+        None => {
+            // The default one is made with the first agent. A watch waits for any.
+            asked.dir.iter().try_for_each(|directory| refuse_missing(directory))?;
+            list::list(&roots, asked, screen)
+        }
+    }
+}
+
+/// Refuses a directory that is not there, or is none: most likely it is mistyped.
+fn refuse_missing(directory: &Path) -> Result<()> {
+    match Host::system().files.open_to_read(directory) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            let what = format!("there is no such directory, path=`{}`", directory.display());
+            Err(Failure::Arguments(what, "name a directory below which agents are"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -30,22 +30,19 @@ pub(super) fn path_in<'a>(root: &Path, path: &'a str) -> Cow<'a, str> {
     root.file_name().map_or_else(|| ".".into(), |name| name.to_string_lossy().into_owned().into())
 }
 
-/// What is known of one agent, or that nothing is.
-pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, now_ms: u64) {
-    let word = match (derived.blocked_on, derived.ask) {
+/// What an agent is doing, and whether a person is waited for.
+pub(super) fn doing(derived: &DerivedRef<'_>) -> Cow<'static, str> {
+    match (derived.blocked_on, derived.ask) {
         (BlockedOn::Human, Ask::None | Ask::Unknown) => {
             format!("{}, waits for a person", derived.state.word()).into()
         }
         (BlockedOn::Human, ask) => format!("{}, asks for {}", derived.state.word(), asked_for(ask)).into(),
         _ => Cow::Borrowed(derived.state.word()),
-    };
-    let tone = match derived.state {
-        _ if derived.blocked_on == BlockedOn::Human => Tone::Waiting,
-        State::Unknown => Tone::Bad,
-        State::Active | State::Child => Tone::Good,
-        State::Ended => Tone::Faint,
-        State::Ready | State::Idle => Tone::Plain,
-    };
+    }
+}
+
+/// The writer's reason, the exit, or why the state is not known; empty where there is nothing to be said.
+pub(super) fn why(derived: &DerivedRef<'_>) -> String {
     let mut why = match (derived.exit, derived.reason) {
         (Some(exit), Some(reason)) => format!("{exit}, {reason}"),
         (Some(text), None) | (None, Some(text)) => text.to_owned(),
@@ -54,12 +51,24 @@ pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, no
     if derived.input_buffer == InputBuffer::Nonempty {
         why.push_str(if why.is_empty() { "text in its input line" } else { ", text in its input line" });
     }
+    why
+}
+
+/// What is known of one agent, or that nothing is.
+pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, now_ms: u64) {
+    let tone = match derived.state {
+        _ if derived.blocked_on == BlockedOn::Human => Tone::Waiting,
+        State::Unknown => Tone::Bad,
+        State::Active | State::Child => Tone::Good,
+        State::Ended => Tone::Faint,
+        State::Ready | State::Idle => Tone::Plain,
+    };
     table.push([
         Cell::plain(printable(path).into_owned()),
-        Cell::new(word, tone),
+        Cell::new(doing(derived), tone),
         Cell::plain(derived.since_ms.map_or_else(String::new, |since| ago(since, now_ms))),
         Cell::new(printable(derived.harness.unwrap_or_default()).into_owned(), Tone::Faint),
-        Cell::plain(printable(&why).into_owned()),
+        Cell::plain(printable(&why(derived)).into_owned()),
     ]);
 }
 

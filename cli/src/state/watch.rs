@@ -17,7 +17,7 @@ use crate::arguments::State;
 use crate::exit::{Outcome, Result};
 use crate::moments::utc;
 use crate::table::Table;
-use crate::terminal::Screen;
+use crate::terminal::{Screen, printable};
 
 /// On a terminal the lengths of time go on without a change, and so does its own width.
 const REDRAW: Duration = Duration::from_secs(1);
@@ -102,9 +102,10 @@ fn print(roots: &[PathBuf], number: usize, change: &Change, json: bool, now_ms: 
         if json {
             shown::write_json(&path, derived.as_ref(), &mut lines);
         } else {
-            let state = derived.map_or("none", |derived| derived.state.word());
-            let reason = derived.and_then(|derived| derived.reason).unwrap_or_default();
-            lines.push_str(format!("{} {path} {state} {reason}", utc(now_ms)).trim_end());
+            let doing = derived.as_ref().map_or("none".into(), shown::doing);
+            let why = derived.as_ref().map_or_else(String::new, shown::why);
+            let (path, why) = (printable(&path), printable(&why));
+            lines.push_str(format!("{}  {path}  {doing}  {why}", utc(now_ms)).trim_end());
             lines.push('\n');
         }
     }

@@ -103,6 +103,16 @@ pub fn execution_on_disk(root: &Path, secrets: Secrets, host: &Host) -> Result<B
     Boundary::new(options, host)
 }
 
+/// The ledger of the task in a root as it stands; none where there is no root, or no ledger in it. Whose it is is not asked. Reads
+/// one file, takes no lock.
+///
+/// # Errors
+/// `EXECUTION_VERSION`, `EXECUTION_PROTOCOL` with the reason `ledger`, `EXECUTION_IO`.
+pub fn ledger_on_disk(root: &Path, host: &Host) -> Result<Option<Ledger>> {
+    let Some(root) = opened(root, host)? else { return Ok(None) };
+    contents(&*root, file::LEDGER)?.map(|bytes| Ledger::parse(&bytes)).transpose()
+}
+
 /// The record of a provider of which only its runs are known. Runs of the kind `cli` are processes of this machine.
 fn unknown_record(provider: &str, transport: Option<&str>) -> Result<Capability> {
     let transport = transport.unwrap_or("unknown");
@@ -125,11 +135,7 @@ const UNKNOWN_RECORD: &str = r#"{"location": "LOCATION", "newDispatch": {"availa
     "cancel": false, "interrupt": false, "cost": {"reports": false, "hardCap": false}}"#;
 
 fn saved(root: &Path, host: &Host) -> Result<Option<Saved>> {
-    let failed = |error| Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error);
-    let root = match host.files.open_to_read(root) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed)?,
-    };
+    let Some(root) = opened(root, host)? else { return Ok(None) };
     if let Some(bytes) = contents(&*root, file::LEDGER)? {
         let ledger = Ledger::parse(&bytes)?;
         let transport = ledger.current().map(|run| run.transport.clone());
@@ -146,7 +152,7 @@ fn saved(root: &Path, host: &Host) -> Result<Option<Saved>> {
     };
     let run = match root.open_directory(&run_id) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed)?,
+        opened => opened.map_err(not_opened)?,
     };
     let Some(job) = job::read(&*run)? else { return Ok(None) };
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
@@ -156,6 +162,17 @@ fn saved(root: &Path, host: &Host) -> Result<Option<Saved>> {
         account: text(job.get("account")),
         transport: text(job.get("execution").and_then(|execution| execution.get("transport"))),
     }))
+}
+
+fn opened(root: &Path, host: &Host) -> Result<Option<Arc<dyn Directory>>> {
+    match host.files.open_to_read(root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(not_opened),
+    }
+}
+
+fn not_opened(error: io::Error) -> Error {
+    Error::new(Code::ExecutionIo, "the task's root cannot be opened").with_source(error)
 }
 
 fn contents(root: &dyn Directory, name: &str) -> Result<Option<Vec<u8>>> {

@@ -74,7 +74,7 @@ pub use contract::{
 };
 pub use cost::HardCap;
 pub use cursor::{Checked, Cursor, EXECUTION_CURSOR_BYTES, InvalidCursor};
-pub use existing::{execution_on_disk, execution_runner};
+pub use existing::{execution_on_disk, execution_runner, ledger_on_disk};
 pub use faults::{FaultAnswer, Faults, NoFaults};
 pub use health::{ExternalHealth, FixedHealth, Health, HealthRecord, HealthScope, ProbeResult};
 pub use health_store::{HealthOptions, HealthStore, Joined, Refresh};

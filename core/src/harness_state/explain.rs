@@ -8,6 +8,7 @@ use super::codec;
 use super::derive::{Derived, Snapshot};
 use super::moment::Moment;
 use super::record::Record;
+use crate::clock::length_in_words;
 
 /// One row of the reading table, tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -148,7 +149,8 @@ impl fmt::Display for Explanation {
             writeln!(out, "  {verdict} {:6} {}", row.clause, row.question)?;
         }
         if let (Some(record), Some(age_ms)) = (&self.record, self.age_ms()) {
-            writeln!(out, "  the record was stamped {age_ms} ms ago, seq {}", record.seq)?;
+            let age = length_in_words(age_ms);
+            writeln!(out, "  the record was stamped {age} ago, seq {}", record.seq)?;
         }
         match &self.damage {
             Some(damage) => writeln!(out, "  {damage}"),

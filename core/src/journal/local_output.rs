@@ -247,6 +247,17 @@ impl LocalOutput {
             || retention::clean_up(&*self.run, run.started_at_ms, self.host.clock.wall_ms())?)
     }
 
+    /// Whether anything of the output of a run that has ended is left to take in, as far as its files tell: of a run without raw
+    /// output, as a remote one is, nothing is. Writes nothing.
+    ///
+    /// # Errors
+    /// As [`LocalOutput::next`].
+    pub fn is_left(&self) -> Result<bool> {
+        let stored = read_state(&*self.run)?;
+        let size = size_of(open_log(&*self.run)?.as_deref())?;
+        Ok((stored.is_some() || size.is_some()) && !stored.unwrap_or_default().is_drained(size))
+    }
+
     fn persist(&mut self, state: &OutputState) -> Result<()> {
         let text = state.encode();
         persist(&*self.run, &self.names.next(STAGED), LOCAL_OUTPUT, &text)

@@ -1,10 +1,9 @@
 //! What may be read of a task without a lock: the projection, what is live, what is unresolved (EX-BND-18 to EX-BND-23).
 
-use std::io;
 use std::path::Path;
 
 use super::Inner;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 use crate::execution::contract::Method;
 use crate::execution::ledger::record::{Acceptance, Execution, Operation};
 use crate::execution::ledger::{Ledger, Owner};
@@ -136,16 +135,7 @@ pub struct UnresolvedOperation {
 /// # Errors
 /// `EXECUTION_VERSION`, `EXECUTION_PROTOCOL` with the reason `ledger`, `EXECUTION_IO`. A root without a ledger has none.
 pub fn unresolved(root: &Path, host: &Host) -> Result<Vec<UnresolvedOperation>> {
-    let failed = |error| Error::new(Code::ExecutionIo, "execution.json cannot be read").with_source(error);
-    let mut bytes = Vec::new();
-    let read = host.files.open_to_read(root).and_then(|root| {
-        root.read_and_close(crate::execution::ledger::file::LEDGER, u64::from(u32::MAX), &mut bytes)
-    });
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        read => read.map_err(failed)?,
-    };
-    let ledger = Ledger::parse(&bytes)?;
+    let Some(ledger) = crate::execution::ledger_on_disk(root, host)? else { return Ok(Vec::new()) };
     let unknown = ledger.operations.records().filter(|operation| operation.acceptance == Acceptance::Unknown);
     Ok(unknown
         .map(|operation| UnresolvedOperation {
