@@ -153,7 +153,10 @@ class CoordinatorStorm(unittest.TestCase):
                 self.assertEqual((task["ok"], task["costUsd"]), (True, 0.25))
                 run = exchange(storm.running[0].address, "GET", f"/tasks/{task['id']}")[1]["runId"]
                 checked = journal.check(os.path.join(work, run))
-                self.assertEqual((checked.records, list(checked.gaps)), (LINES, []))
+                # A kill between the announcement of a batch and its bytes leaves a named gap in the place of one event (EX-JRN-17).
+                gaps = sum(gap.last - gap.first + 1 for gap in checked.gaps)
+                self.assertEqual(checked.records + gaps, LINES, checked)
+                self.assertEqual({gap.reason for gap in checked.gaps} - {"interrupted-append"}, set())
         return counts
 
     def test_ex_bnd_34_killed_coordinators_make_one_job_for_an_operation_and_lose_nothing(self):
