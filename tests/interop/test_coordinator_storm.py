@@ -132,7 +132,7 @@ class CoordinatorStorm(unittest.TestCase):
             jobs[turn["prompt"]] = turn
         self.assertEqual({task["id"] for task in tasks}, set(storm.wishes.values()))
         self.assertEqual(len(tasks), len(storm.wishes))
-        counts = {"succeeded": 0, "cancelled": 0, "unresolved": 0, "never sent": 0}
+        counts = {"succeeded": 0, "cancelled": 0, "unresolved": 0, "never sent": 0, "interrupted appends": 0}
         for task in tasks:
             job, work = jobs.get(task["prompt"]), os.path.join(storm.root, "tasks", task["id"], "work")
             named = unresolved(work) if os.path.exists(work) else []
@@ -156,6 +156,7 @@ class CoordinatorStorm(unittest.TestCase):
                 # A kill between the announcement of a batch and its bytes leaves a named gap in the place of one event (EX-JRN-17).
                 gaps = sum(gap.last - gap.first + 1 for gap in checked.gaps)
                 self.assertEqual(checked.records + gaps, LINES, checked)
+                counts["interrupted appends"] += gaps
                 self.assertEqual({gap.reason for gap in checked.gaps} - {"interrupted-append"}, set())
         return counts
 
