@@ -347,6 +347,14 @@ fn the_doctor_tries_a_directory_and_leaves_nothing() {
     assert!(called.out.contains("nothing can be made here"), "{called:?}");
 }
 
+#[test]
+fn the_doctor_is_given_a_directory() {
+    let root = tempfile::tempdir().expect("a directory");
+    plant(root.path(), "a-file", "");
+    let called = call(arguments!["doctor", root.path().join("a-file")]).with_status(2);
+    assert!(called.err.contains("is no directory"), "{called:?}");
+}
+
 /// What the doctor says of one thing, whatever the machine is like.
 fn said_of(what: &str, supervisor: &Path) -> serde_json::Value {
     let asked = program().args(["doctor", "--json"]).env("GALLIVANT_SUPERVISE", supervisor).output();
