@@ -234,7 +234,8 @@ fn damaged_seats(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<Stri
 }
 
 fn damaged_projections(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<String>) {
-    let cases: [(&str, &str, fn(Vec<u8>) -> Vec<u8>, &str); 6] = [
+    type Damage = fn(Vec<u8>) -> Vec<u8>;
+    let cases: [(&str, &str, Damage, &str); 6] = [
         ("p-log-empty", "job.log", |_| Vec::new(), "gap"),
         ("p-log-short", "job.log", |bytes| bytes[..bytes.len() - 1].to_vec(), "gap"),
         ("p-index-empty", "job.idx", |_| Vec::new(), "gap"),
