@@ -238,11 +238,18 @@ fn add(
     Ok(Vec::new())
 }
 
-/// The edit that makes an element be there: the command of a program that is gone is replaced where it stands.
+/// The edit that makes an element be there: the command of a program that is gone is replaced where it stands, and taken out
+/// where another one is there that works.
 fn mend(text: &str, array: &Array<'_>, wanted: &Element, style: &Style, depth: usize) -> Vec<Edit> {
     if let (Some(found), Element::Hook { command, .. }) = (find(array, wanted), wanted)
         && let Some(at) = found.command
     {
+        if places(array, wanted).iter().any(|place| place.program == Program::There) {
+            return match found.taken_out(text, array) {
+                Taken::Edits(edits) => edits,
+                Taken::Whole => Vec::new(),
+            };
+        }
         return vec![(at.start, at.end, quoted(command))];
     }
     append(text, array.range, &children(array), style, depth, |_| element(wanted))
@@ -327,6 +334,15 @@ struct Place<'a> {
     program: Program,
 }
 
+impl Place<'_> {
+    fn taken_out(&self, text: &str, array: &Array<'_>) -> Taken {
+        match self.beside {
+            Some((hooks, at)) => cut(text, hooks.range, &children(hooks), at),
+            None => cut(text, array.range, &children(array), self.at),
+        }
+    }
+}
+
 /// The last of those that are the element; before them one whose program is gone.
 fn find<'a>(array: &'a Array<'a>, element: &Element) -> Option<Place<'a>> {
     let mut all = places(array, element);
@@ -393,10 +409,7 @@ fn take(text: &str, object: &Object<'_>, wanted: &Wanted) -> Option<Taken> {
             (Value::Object(inner), Wanted::Object(_)) => take(text, inner, wanted),
             (Value::Array(array), Wanted::Array(elements)) => {
                 let found = elements.iter().rev().find_map(|element| places(array, element).pop());
-                found.map(|found| match found.beside {
-                    Some((hooks, at)) => cut(text, hooks.range, &children(hooks), at),
-                    None => cut(text, array.range, &children(array), found.at),
-                })
+                found.map(|found| found.taken_out(text, array))
             }
             _ => None,
         };
@@ -418,7 +431,7 @@ fn cut(text: &str, container: Range, children: &[Range], at: usize) -> Taken {
     let from = child.start - before(text, child.start).len();
     if children.len() == 1 {
         let (front, behind) = (&text[container.start + 1..child.start], &text[child.end..container.end - 1]);
-        let is_blank = |text: &str| text.trim_matches(',').trim().is_empty();
+        let is_blank = |text: &str| text.chars().all(|c| c.is_whitespace() || c == ',');
         if front != IN_WHAT_WAS_THERE && front.trim().is_empty() && is_blank(behind) {
             return Taken::Whole;
         }

@@ -134,6 +134,9 @@ fn a_program_that_is_gone_is_told_and_its_command_replaced_in_place() {
     assert_eq!(found, [("hooks.Stop".to_owned(), Presence::NoProgram)]);
     let mended = merge(&text, &wanted).expect("it is JSON");
     assert_eq!(mended, text.replace("/gone/gallivant", "gallivant"));
+    let both = stop(&format!("{{\"hooks\": [{OURS}]}}, {{\"hooks\": [{dead}]}}"));
+    let one = stop(&format!("{{\"hooks\": [{OURS}]}}"));
+    assert_eq!(merge(&both, &wanted).as_deref(), Ok(&*one), "two would be called twice");
 }
 
 #[test]
@@ -145,6 +148,9 @@ fn after_another_program_wrote_the_file_anew_nothing_empty_is_left() {
     let spread = anew.replace('{', "{\n  ").replace('[', "[\n  ").replace(']', "\n]").replace('}', "\n}");
     let left = unmerge(&spread, &wanted()).expect("it is JSON").expect("the rest is left");
     assert_eq!(left.split_whitespace().collect::<String>(), r#"{"model":"x"}"#);
+    let trailing =
+        "{\n \"hooks\": {\n \"Stop\": [\n {\"hooks\": [ours] } ,\n ],\n },\n}".replace("ours", OURS);
+    assert_eq!(unmerge(&trailing, &wanted()), Ok(None));
     let noted = merged.replacen("\"Stop\": [", "\"Stop\": [ /* kept */ ", 1);
     let left = unmerge(&noted, &wanted()).expect("it is JSON").expect("the comment is left");
     assert!(left.contains("kept"), "{left}");
