@@ -112,7 +112,7 @@ fn observe_from(
         Err(error) => HookOutcome::Failed(error),
     };
     let report = HookReport { event, outcome, lossy };
-    if let Some(entry) = entry(harness, &report).or_else(|| of_another(harness, &report, session)) {
+    if let Some(entry) = entry(harness, &report) {
         note(Path::new(&session.agent_dir), host, &entry);
     }
     report
@@ -235,15 +235,6 @@ fn is_foreign_descendant(writer: &Writer, host: &Host) -> bool {
     let table = &*host.processes;
     let process = writer.look_for_attached();
     process.is_some_and(|process| is_foreign(&ancestors(table, &process), &process, &table.pid_namespace()))
-}
-
-/// The log's entry for what was written into the session of another harness that this library knows. It stands, because whoever
-/// has the session's identity may speak for it; and it is most likely the settings of a harness that was started within it.
-fn of_another(harness: Harness, report: &HookReport, session: &SessionEnvironment) -> Option<String> {
-    let HookOutcome::Observed(Report { outcome: Outcome::Landed, .. }) = report.outcome else { return None };
-    let owner = Harness::from_name(&session.identity.harness).filter(|owner| *owner != harness)?;
-    let event = report.event.as_deref().filter(|event| harness.documents(event)).unwrap_or("-");
-    Some(format!("{} {event} landed session-harness=`{}`", harness.name(), owner.name()))
 }
 
 /// The log's entry, for what an operator may have to look into.
