@@ -254,11 +254,11 @@ pub(crate) struct Wrap {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Hooks {
     /// Show the difference, and write it with --yes
-    Install(Place),
-    /// Show which hooks are there, and which are missing; exit 1 where one is missing
+    Install(Change),
+    /// Show which hooks are there, are missing, or start a program that does not exist; exit 1 where one is not there
     Show(Place),
     /// Show the difference that takes them out again, and write it with --yes
-    Remove(Place),
+    Remove(Change),
 }
 
 #[derive(Args, Debug)]
@@ -271,6 +271,12 @@ pub(crate) struct Place {
     /// The settings in this file
     #[arg(long)]
     pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Change {
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Write it
     #[arg(long)]
     pub(crate) yes: bool,

@@ -12,7 +12,7 @@ use gallivant_core::json::Value;
 use gallivant_core::verification::SystemSandbox;
 
 use crate::arguments::Doctor;
-use crate::exit::{Outcome, Result};
+use crate::exit::{Failure, Outcome, Result};
 use crate::state::default_directory;
 use crate::table::{Cell, Table};
 use crate::terminal::{Screen, Tone, printable};
@@ -25,6 +25,10 @@ const MAX_VERSION_CHARS: usize = 60;
 pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
     let host = Host::system();
     let directory = asked.dir.clone().unwrap_or_else(default_directory);
+    if directory.exists() && !directory.is_dir() {
+        let what = format!("it is no directory, path=`{}`", directory.display());
+        return Err(Failure::Arguments(what, "name the directory that holds the files, or would"));
+    }
     let mut tried = vec![Tried {
         what: "version",
         found: format!("gallivant {}", gallivant_core::VERSION),

@@ -43,6 +43,8 @@ pub(crate) enum Failure {
     Core(Error),
     /// What is wrong with the arguments, in one line, and what to do about it.
     Arguments(String, &'static str),
+    /// What makes no sense on disk and is no file of the core's, in one line, and what to do about it.
+    Damaged(String, &'static str),
     /// The output cannot be written.
     Output(io::Error),
 }
@@ -67,6 +69,7 @@ impl Failure {
         let (said, status) = match self {
             Failure::Core(error) => (format!("{error}; {}", error.remedy()), status(error)),
             Failure::Arguments(what, remedy) => (format!("{what}; {remedy}"), ARGUMENTS),
+            Failure::Damaged(what, remedy) => (format!("{what}; {remedy}"), DAMAGED),
             // Whoever read has seen enough.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return PIPE_CLOSED;

@@ -75,12 +75,27 @@ fn what_is_whole_is_whole() {
     let task = TaskRoot::new();
     task.accepted(1);
     copy(&task.path(), &root.path().join("task"));
+    let exit =
+        r#"{"version":1,"pid":1,"identity":"linux","started":true,"exit":0,"signal":null,"endedAt":1}"#;
+    plant(root.path(), "task/run-1/exit.json", exit);
+    let session = r#"{"version":1,"agentDir":"/d","agent":"a","harness":"h","ptySession":"a","token":"t","sequence":1}"#;
+    plant(root.path(), "task/run-1/session.json", session);
+    // Another program's files of these names are none of ours.
+    plant(root.path(), "theirs/exit.json", "[]");
+    plant(root.path(), "theirs/session.json", "");
     journal(&root.path().join("task/run-1"), &[said("one"), said("two")]);
     drop(IdempotencyStore::open(root.path().join("claims.db"), &StoreOptions::default(), &Host::system()));
     let before = tree(root.path());
     let (found, status) = verdicts(root.path());
     assert_eq!(status, Some(0), "{found:?}");
-    for file in ["agents/a/harness-state", "task/execution.json", "task/run-1/events.jsonl", "claims.db"] {
+    for file in [
+        "agents/a/harness-state",
+        "task/execution.json",
+        "task/run-1/events.jsonl",
+        "task/run-1/log-meta.json",
+        "task/run-1/exit.json",
+        "claims.db",
+    ] {
         assert_eq!(found.get(file).map(String::as_str), Some("whole"), "{file}: {found:?}");
     }
     assert_eq!(before, tree(root.path()), "nothing is changed");
@@ -149,6 +164,9 @@ fn one_of_every_damage_is_told_from_the_others() {
     damaged_journals(root, &mut expect);
     plant(root, "c-other.db", "no database at all");
     broken_store(root, &mut expect);
+    damaged_seats(root, &mut expect);
+    damaged_projections(root, &mut expect);
+    damaged_runs(root, &mut expect);
     let before = tree(root);
     let (found, status) = verdicts(root);
     let wrong: Vec<_> = expected.iter().filter(|(path, verdict)| found.get(*path) != Some(verdict)).collect();
@@ -157,7 +175,9 @@ fn one_of_every_damage_is_told_from_the_others() {
     assert_eq!(status, Some(1));
     assert_eq!(before, tree(root), "nothing is changed");
     let shown = call(arguments!["check", root]).with_status(1);
-    for word in ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending", "unreadable"] {
+    for word in
+        ["corrupt", "foreign-version", "gap", "abandoned", "staged", "pending", "unreadable", "missing"]
+    {
         assert!(shown.out.contains(word), "{word}: {}", shown.out);
     }
 }
@@ -188,6 +208,64 @@ fn damaged_journals(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<S
     journal(&unindexed, &[said("one")]);
     std::fs::remove_file(unindexed.join("job.idx")).expect("removed");
     expect("j-index/run-1/log-meta.json", "gap");
+}
+
+fn damaged_seats(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<String>) {
+    for record in ["d-record/harness-state", "d-floor/.harness-state.seq"] {
+        std::fs::create_dir_all(root.join(record)).expect("a directory");
+        expect(record, "corrupt");
+    }
+    // The sessions end with their objects; what has to be live stays until the check is over.
+    let live = |agent: &str| {
+        let session = session(root, agent);
+        session.writer().observe(&Observation::new(State::Idle)).expect("observed");
+        std::mem::forget(session);
+    };
+    for (agent, gone) in [("s-record", "harness-state"), ("s-floor", ".harness-state.seq")] {
+        live(agent);
+        std::fs::remove_file(root.join(agent).join(gone)).expect("removed");
+        expect(&format!("{agent}/{gone}"), "missing");
+    }
+    for (agent, content) in [("s-lease", "another"), ("s-lease-empty", "")] {
+        live(agent);
+        plant(root, &format!("{agent}/.harness-state.lease"), content);
+        expect(&format!("{agent}/.harness-state.lease"), "gap");
+    }
+}
+
+fn damaged_projections(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<String>) {
+    type Damage = fn(Vec<u8>) -> Vec<u8>;
+    let cases: [(&str, &str, Damage, &str); 6] = [
+        ("p-log-empty", "job.log", |_| Vec::new(), "gap"),
+        ("p-log-short", "job.log", |bytes| bytes[..bytes.len() - 1].to_vec(), "gap"),
+        ("p-index-empty", "job.idx", |_| Vec::new(), "gap"),
+        ("p-log-garbage", "job.log", |bytes| vec![b'x'; bytes.len()], "corrupt"),
+        ("p-index-garbage", "job.idx", |bytes| vec![b'x'; bytes.len()], "corrupt"),
+        ("p-index-zero", "job.idx", |bytes| [&[0; 8], &bytes[8..]].concat(), "corrupt"),
+    ];
+    for (folder, file, damage, verdict) in cases {
+        let run = root.join(folder).join("run-1");
+        journal(&run, &[said("one"), said("two")]);
+        let bytes = std::fs::read(run.join(file)).expect("a file");
+        plant(&run, file, damage(bytes));
+        expect(&format!("{folder}/run-1/log-meta.json"), verdict);
+    }
+}
+
+fn damaged_runs(root: &Path, expect: &mut impl FnMut(&str, &str) -> Option<String>) {
+    let task = TaskRoot::new();
+    task.accepted(1);
+    copy(&task.path(), &root.join("r-gone"));
+    std::fs::remove_dir_all(root.join("r-gone/run-1")).expect("removed");
+    expect("r-gone/run-1", "missing");
+    copy(&task.path(), &root.join("r-files"));
+    plant(root, "r-files/run-1/exit.json", "no JSON");
+    plant(root, "r-files/run-1/session.json", "{\"version\":1}");
+    expect("r-files/run-1/exit.json", "corrupt");
+    expect("r-files/run-1/session.json", "corrupt");
+    copy(&task.path(), &root.join("r-future"));
+    plant(root, "r-future/run-1/exit.json", "{\"version\":2}");
+    expect("r-future/run-1/exit.json", "foreign-version");
 }
 
 /// Stops in the middle of an append, as the death of the process does.
@@ -268,6 +346,14 @@ fn the_doctor_tries_a_directory_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(root.path()).expect("a directory").count(), 0);
     let called = call(["doctor", "/proc"]).with_status(1);
     assert!(called.out.contains("nothing can be made here"), "{called:?}");
+}
+
+#[test]
+fn the_doctor_is_given_a_directory() {
+    let root = tempfile::tempdir().expect("a directory");
+    plant(root.path(), "a-file", "");
+    let called = call(arguments!["doctor", root.path().join("a-file")]).with_status(2);
+    assert!(called.err.contains("is no directory"), "{called:?}");
 }
 
 /// What the doctor says of one thing, whatever the machine is like.

@@ -82,6 +82,18 @@ fn the_notify_program_of_codex_takes_its_payload_as_an_argument() {
 }
 
 #[test]
+fn a_hook_of_another_harness_than_the_sessions_is_a_problem_for_the_check() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    hook(Some(&session), &["codex"], r#"{"hook_event_name":"Stop"}"#);
+    assert_eq!(state(&session), State::Idle, "whoever has the session's identity speaks for it");
+    let found = hook(Some(&session), &["--check", "codex"], "");
+    assert_eq!(found.status.code(), Some(1));
+    let found = hook(None, &["--check", "claude"], "");
+    assert!(String::from_utf8_lossy(&found.stdout).contains("gallivant wrap"), "{found:?}");
+}
+
+#[test]
 fn what_a_hook_would_find_is_told_by_hand() {
     let root = tempfile::tempdir().expect("a directory");
     let session = session(root.path(), "a");

@@ -166,6 +166,25 @@ fn a_line_of_a_watch_says_what_a_row_of_the_table_says() {
 }
 
 #[test]
+fn an_explanation_says_that_the_lease_names_another_session() {
+    let root = tempfile::tempdir().expect("a directory");
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let explained = |json: bool| {
+        let mut asked: Vec<std::ffi::OsString> = arguments!["state", "--explain", "one", root.path()].into();
+        asked.extend(json.then(|| "--json".into()));
+        call(asked).with_status(0)
+    };
+    assert!(!explained(false).out.contains("lease:"));
+    assert_eq!(explained(true).json()[0]["lease"], serde_json::Value::Null);
+    std::fs::write(root.path().join("one/.harness-state.lease"), "damaged").expect("written");
+    assert!(
+        explained(false).out.ends_with("lease: indeterminate: it names another session than the record\n")
+    );
+    assert_eq!(explained(true).json()[0]["lease"], "names-another-session");
+}
+
+#[test]
 fn the_directory_may_come_from_the_environment() {
     let root = tempfile::tempdir().expect("a directory");
     let one = session(root.path(), "one");

@@ -193,12 +193,34 @@ fn a_program_whose_seat_is_claimed_by_another_is_asked_to_end() {
 }
 
 #[test]
+fn whoever_takes_a_seat_that_is_in_use_is_told() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut first =
+        wrap(root.path(), &["sh", "-c", "trap 'exit 3' TERM; echo up; while :; do sleep 0.01; done"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it runs");
+    until_it_says(&mut first, "up");
+    let second = shell(root.path(), "exit 0").with_status(0);
+    let told = "gallivant: took the seat over from a session that still lives, harness=`sh`\r\n";
+    assert_eq!(second.err, told);
+    assert_eq!(first.wait().expect("it ends").code(), Some(3));
+    assert_eq!(
+        shell(root.path(), "exit 0").with_status(0).err,
+        "",
+        "a seat that is free is taken in silence"
+    );
+}
+
+#[test]
 fn an_agents_name_is_a_directorys() {
     let root = tempfile::tempdir().expect("a directory");
     for name in ["", "..", "a/b", "/a"] {
         let mut wrap = program();
         wrap.args(["wrap", "--agent", name, "--dir"]).arg(root.path()).args(["--", "true"]);
-        Called::of(wrap.output().expect("it runs")).with_status(2);
+        let called = Called::of(wrap.output().expect("it runs")).with_status(2);
+        assert_eq!(called.err.contains("name is empty"), name.is_empty(), "{called:?}");
     }
     assert_eq!(std::fs::read_dir(root.path()).expect("a directory").count(), 0);
 }

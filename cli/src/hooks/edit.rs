@@ -2,8 +2,7 @@
 //! undone to the byte.
 //!
 //! Every addition is put behind what stands last, so that taking it out leaves what was there before. Whether a list or an
-//! object was made here too shows in its first byte: what is made begins with its content or with a new line, and what is put
-//! into an empty one begins with a space.
+//! object was there already, and empty, shows in what it begins with: what is put into one begins with a single space.
 
 use gallivant_core::json::canonical::write_string;
 use jsonc_parser::ast::{Array, Object, Value};
@@ -20,16 +19,48 @@ pub(super) enum Wanted {
 /// An element of a list.
 #[derive(Clone, Debug)]
 pub(super) enum Element {
-    /// One hook that starts this command, with every command for which this says that it is the same.
+    /// One hook that starts this command. Every command of which this says something is the same hook, in whatever group it
+    /// stands.
     Hook {
         command: String,
-        is_same: fn(&str) -> bool,
+        judge: fn(&str) -> Option<Program>,
     },
     Text(&'static str),
 }
 
+/// The program of a command that is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Program {
+    There,
+    Gone,
+}
+
+/// What of the wanted a text has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    There,
+    Missing,
+    /// The hook is there, and the program that it starts is not.
+    NoProgram,
+}
+
+impl Presence {
+    /// The word for people.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Presence::There => "there",
+            Presence::Missing => "missing",
+            Presence::NoProgram => "no-program",
+        }
+    }
+}
+
 /// Why a text cannot be edited: one line.
 pub(super) type Unfit = String;
+
+/// What stands in front of what was put into a list or an object that was there and empty. Another program that writes the file
+/// anew may lose it; what is empty then is taken for made here.
+const IN_WHAT_WAS_THERE: &str = " ";
 
 /// An edit: from where to where, and what stands there then.
 type Edit = (usize, usize, String);
@@ -59,8 +90,9 @@ pub(super) fn unmerge(text: &str, wanted: &Wanted) -> Result<Option<String>, Unf
     })
 }
 
-/// What of it is there and what is missing: each hook by the path to it.
-pub(super) fn compare(text: &str, wanted: &Wanted) -> Result<Vec<(String, bool)>, Unfit> {
+/// What of it is there and what is missing: each hook by the path to it. Refused where [`merge`] would be.
+pub(super) fn compare(text: &str, wanted: &Wanted) -> Result<Vec<(String, Presence)>, Unfit> {
+    merge(text, wanted)?;
     let parsed = parse(text)?;
     let mut found = Vec::new();
     list(Some(&parsed), wanted, "", &mut found);
@@ -109,7 +141,7 @@ fn parse(text: &str) -> Result<Value<'_>, Unfit> {
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
         .map_err(|error| format!("the settings are no JSON: {}", error.to_string().replace('\n', " ")))?;
-    parsed.value.ok_or_else(|| "the file is empty".to_owned())
+    parsed.value.ok_or_else(|| "the settings are no object".to_owned())
 }
 
 /// How the file is written.
@@ -188,11 +220,10 @@ fn add(
         let edits = match (&found.value, wanted) {
             (Value::Object(inner), Wanted::Object(_)) => add(text, inner, wanted, style, depth + 1)?,
             (Value::Array(array), Wanted::Array(elements)) => {
-                let missing = elements.iter().find(|element| position(array, element).is_none());
-                let children: Vec<Range> = array.elements.iter().map(Ranged::range).collect();
-                missing.map_or_else(Vec::new, |missing| {
-                    append(text, array.range, &children, style, depth + 1, |_| element(missing))
-                })
+                match elements.iter().find(|element| presence(array, element) != Presence::There) {
+                    None => Vec::new(),
+                    Some(bad) => mend(text, array, bad, style, depth + 1),
+                }
             }
             _ => {
                 return Err(format!(
@@ -207,6 +238,27 @@ fn add(
     Ok(Vec::new())
 }
 
+/// The edit that makes an element be there: the command of a program that is gone is replaced where it stands, and taken out
+/// where another one is there that works.
+fn mend(text: &str, array: &Array<'_>, wanted: &Element, style: &Style, depth: usize) -> Vec<Edit> {
+    if let (Some(found), Element::Hook { command, .. }) = (find(array, wanted), wanted)
+        && let Some(at) = found.command
+    {
+        if places(array, wanted).iter().any(|place| place.program == Program::There) {
+            return match found.taken_out(text, array) {
+                Taken::Edits(edits) => edits,
+                Taken::Whole => Vec::new(),
+            };
+        }
+        return vec![(at.start, at.end, quoted(command))];
+    }
+    append(text, array.range, &children(array), style, depth, |_| element(wanted))
+}
+
+fn children(array: &Array<'_>) -> Vec<Range> {
+    array.elements.iter().map(Ranged::range).collect()
+}
+
 /// Puts something behind what stands last in an object or a list.
 fn append(
     text: &str,
@@ -219,7 +271,7 @@ fn append(
     let indent = style.unit.repeat(depth);
     let Some(last) = children.last() else {
         let at = container.start + 1;
-        return vec![(at, at, format!(" {}", new(&indent)))];
+        return vec![(at, at, format!("{IN_WHAT_WAS_THERE}{}", new(&indent)))];
     };
     let comma = comma_after(text, last.end);
     let behind = comma.map_or(last.end, |comma| comma + 1);
@@ -272,26 +324,72 @@ fn note_after(text: &str, at: usize) -> Option<usize> {
 }
 
 /// Where a list has an element.
-fn position(array: &Array<'_>, element: &Element) -> Option<usize> {
-    array.elements.iter().rposition(|found| match (found, element) {
-        (Value::StringLit(found), Element::Text(text)) => found.value == *text,
-        (Value::Object(group), Element::Hook { is_same, .. }) => hook_of(group).is_some_and(is_same),
-        _ => false,
-    })
+struct Place<'a> {
+    /// The element's position in the list.
+    at: usize,
+    /// Of a hook that stands in its group beside others: the group's list, and the position there.
+    beside: Option<(&'a Array<'a>, usize)>,
+    /// Of a hook: where its command stands.
+    command: Option<Range>,
+    program: Program,
 }
 
-/// The command of a group that holds one hook and nothing else.
-fn hook_of<'a>(group: &'a Object<'_>) -> Option<&'a str> {
-    let [only] = group.properties.as_slice() else { return None };
-    let Value::Array(hooks) = &only.value else { return None };
-    let [Value::Object(hook)] = hooks.elements.as_slice() else { return None };
+impl Place<'_> {
+    fn taken_out(&self, text: &str, array: &Array<'_>) -> Taken {
+        match self.beside {
+            Some((hooks, at)) => cut(text, hooks.range, &children(hooks), at),
+            None => cut(text, array.range, &children(array), self.at),
+        }
+    }
+}
+
+/// The last of those that are the element; before them one whose program is gone.
+fn find<'a>(array: &'a Array<'a>, element: &Element) -> Option<Place<'a>> {
+    let mut all = places(array, element);
+    let gone = all.iter().rposition(|place| place.program == Program::Gone);
+    gone.map(|gone| all.swap_remove(gone)).or_else(|| all.pop())
+}
+
+fn places<'a>(array: &'a Array<'a>, element: &Element) -> Vec<Place<'a>> {
+    let mut places = Vec::new();
+    for (at, found) in array.elements.iter().enumerate() {
+        match (found, element) {
+            (Value::StringLit(found), Element::Text(text)) if found.value == *text => {
+                places.push(Place { at, beside: None, command: None, program: Program::There });
+            }
+            (Value::Object(group), Element::Hook { command: ours, judge }) => {
+                let Some(Value::Array(hooks)) = group.get("hooks").map(|hooks| &hooks.value) else {
+                    continue;
+                };
+                for (inner, hook) in hooks.elements.iter().enumerate() {
+                    let Some((command, range)) = command_of(hook) else { continue };
+                    let program = if command == ours { Some(Program::There) } else { judge(command) };
+                    let beside = (hooks.elements.len() > 1).then_some((hooks, inner));
+                    places.extend(program.map(|program| Place { at, beside, command: Some(range), program }));
+                }
+            }
+            _ => {}
+        }
+    }
+    places
+}
+
+fn presence(array: &Array<'_>, element: &Element) -> Presence {
+    match find(array, element).map(|place| place.program) {
+        None => Presence::Missing,
+        Some(Program::There) => Presence::There,
+        Some(Program::Gone) => Presence::NoProgram,
+    }
+}
+
+/// The command of a hook that is one, and where it stands.
+fn command_of<'a>(hook: &'a Value<'a>) -> Option<(&'a str, Range)> {
+    let Value::Object(hook) = hook else { return None };
     let text = |name| match hook.get(name).map(|property| &property.value) {
-        Some(Value::StringLit(text)) => Some(&*text.value),
+        Some(Value::StringLit(text)) => Some((&*text.value, text.range)),
         _ => None,
     };
-    let is_plain =
-        only.name.as_str() == "hooks" && hook.properties.len() == 2 && text("type") == Some("command");
-    text("command").filter(|_| is_plain)
+    text("command").filter(|_| text("type").is_some_and(|(kind, _)| kind == "command"))
 }
 
 enum Taken {
@@ -310,9 +408,8 @@ fn take(text: &str, object: &Object<'_>, wanted: &Wanted) -> Option<Taken> {
         let taken = match (&object.properties[at].value, wanted) {
             (Value::Object(inner), Wanted::Object(_)) => take(text, inner, wanted),
             (Value::Array(array), Wanted::Array(elements)) => {
-                let found = elements.iter().rev().find_map(|element| position(array, element));
-                let children: Vec<Range> = array.elements.iter().map(Ranged::range).collect();
-                found.map(|at| cut(text, array.range, &children, at, str::is_empty))
+                let found = elements.iter().rev().find_map(|element| places(array, element).pop());
+                found.map(|found| found.taken_out(text, array))
             }
             _ => None,
         };
@@ -321,20 +418,21 @@ fn take(text: &str, object: &Object<'_>, wanted: &Wanted) -> Option<Taken> {
             Some(Taken::Edits(edits)) => return Some(Taken::Edits(edits)),
             Some(Taken::Whole) => {
                 let children: Vec<Range> = object.properties.iter().map(|property| property.range).collect();
-                let is_made = |space: &str| space.starts_with(['\n', '\r']);
-                return Some(cut(text, object.range, &children, at, is_made));
+                return Some(cut(text, object.range, &children, at));
             }
         }
     }
     None
 }
 
-/// Takes one child out. `is_made` says by the white space in front of an only child whether its container was made for it.
-fn cut(text: &str, container: Range, children: &[Range], at: usize, is_made: fn(&str) -> bool) -> Taken {
+/// Takes one child out, and with an only child its container, unless that was there before or holds a comment.
+fn cut(text: &str, container: Range, children: &[Range], at: usize) -> Taken {
     let child = children[at];
     let from = child.start - before(text, child.start).len();
     if children.len() == 1 {
-        if is_made(&text[container.start + 1..child.start]) {
+        let (front, behind) = (&text[container.start + 1..child.start], &text[child.end..container.end - 1]);
+        let is_blank = |text: &str| text.chars().all(|c| c.is_whitespace() || c == ',');
+        if front != IN_WHAT_WAS_THERE && front.trim().is_empty() && is_blank(behind) {
             return Taken::Whole;
         }
         let end = comma_after(text, child.end).map_or(child.end, |comma| comma + 1);
@@ -356,7 +454,7 @@ fn cut(text: &str, container: Range, children: &[Range], at: usize, is_made: fn(
     })
 }
 
-fn list(found: Option<&Value<'_>>, wanted: &Wanted, path: &str, into: &mut Vec<(String, bool)>) {
+fn list(found: Option<&Value<'_>>, wanted: &Wanted, path: &str, into: &mut Vec<(String, Presence)>) {
     match wanted {
         Wanted::Object(members) => {
             for (name, wanted) in members {
@@ -369,8 +467,12 @@ fn list(found: Option<&Value<'_>>, wanted: &Wanted, path: &str, into: &mut Vec<(
             }
         }
         Wanted::Array(elements) => {
-            let is_there = |element: &Element| matches!(found, Some(Value::Array(array)) if position(array, element).is_some());
-            into.push((path.to_owned(), elements.iter().all(is_there)));
+            let of = |element: &Element| match found {
+                Some(Value::Array(array)) => presence(array, element),
+                _ => Presence::Missing,
+            };
+            let worst = elements.iter().map(of).find(|presence| *presence != Presence::There);
+            into.push((path.to_owned(), worst.unwrap_or(Presence::There)));
         }
     }
 }

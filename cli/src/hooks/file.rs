@@ -35,7 +35,7 @@ impl Found {
         };
         let text = String::from_utf8(bytes).ok().filter(|_| !file.oversized).ok_or_else(|| {
             let what = format!("the file is no settings, file=`{}`", path.display());
-            Failure::Arguments(what, "name the harness's settings with --file")
+            Failure::Damaged(what, "name the harness's settings with --file")
         })?;
         Ok(Found { path, text: Some(text), mode: Some(file.metadata.mode) })
     }

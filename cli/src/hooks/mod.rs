@@ -11,39 +11,63 @@ use std::io::{self, IsTerminal, Write};
 
 use similar::{ChangeTag, TextDiff};
 
-use crate::arguments::{Hooks, Place};
+use crate::arguments::{Change, Harness, Hooks};
 use crate::exit::{Failure, Outcome, Result};
 use crate::terminal::{Screen, Tone, say};
+use edit::Presence;
 use file::Found;
 use settings::{Content, Settings};
 
 /// Lines of the file around a difference.
 const CONTEXT: usize = 3;
+/// What no file, and an empty one, counts as.
+const NOTHING: &str = "{}\n";
 
 pub(crate) fn hooks(asked: &Hooks, screen: &Screen) -> Result<Outcome> {
-    let (Hooks::Install(place) | Hooks::Show(place) | Hooks::Remove(place)) = asked;
+    let place = match asked {
+        Hooks::Show(place) => place,
+        Hooks::Install(change) | Hooks::Remove(change) => &change.place,
+    };
     let settings = Settings::of(place)?;
     let found = Found::read(&settings.path)?;
     match asked {
         Hooks::Show(_) => show(&settings, &found),
-        Hooks::Install(_) => change(&settings, &found, installed(&settings, &found)?, place, screen),
-        Hooks::Remove(_) => change(&settings, &found, removed(&settings, &found)?, place, screen),
+        Hooks::Install(asked) => {
+            let outcome = change(&settings, &found, installed(&settings, &found)?, asked, screen)?;
+            if place.harness == Harness::Codex {
+                say("Codex skips hooks that were not reviewed: review them in it when it asks")?;
+            }
+            Ok(outcome)
+        }
+        Hooks::Remove(asked) => {
+            let next = removed(&settings, &found)?;
+            let is_gone = next.is_none();
+            let outcome = change(&settings, &found, next, asked, screen)?;
+            if is_gone && outcome == Outcome::Yes {
+                settings.remove_empty_folders();
+            }
+            Ok(outcome)
+        }
     }
 }
 
 fn show(settings: &Settings, found: &Found) -> Result<Outcome> {
     let parts = match (&settings.content, found.text()) {
-        (Content::Json(wanted), Some(text)) => {
-            edit::compare(text, wanted).map_err(|why| unfit(settings, &why))?
+        (Content::Json(wanted), text) => {
+            edit::compare(text.map_or(NOTHING, filled), wanted).map_err(|why| unfit(settings, &why))?
         }
-        (Content::Json(wanted), None) => edit::compare("{}", wanted).map_err(|why| unfit(settings, &why))?,
-        (Content::Whole(whole), text) => vec![("plugin".to_owned(), text == Some(whole))],
+        (Content::Whole(whole), Some(text)) if text == *whole => vec![("plugin".to_owned(), Presence::There)],
+        (Content::Whole(_), None) => vec![("plugin".to_owned(), Presence::Missing)],
+        (Content::Whole(_), Some(_)) => return Err(another(settings)),
     };
     say(&settings.path.display().to_string())?;
-    for (path, is_there) in &parts {
-        say(&format!("  {:9}{path}", if *is_there { "there" } else { "missing" }))?;
+    for (path, presence) in &parts {
+        say(&format!("  {:12}{path}", presence.word()))?;
     }
-    Ok(Outcome::of(parts.iter().all(|(_, is_there)| *is_there)))
+    if parts.iter().any(|(_, presence)| *presence == Presence::NoProgram) {
+        say("no-program: the command starts a program that does not exist; install replaces it")?;
+    }
+    Ok(Outcome::of(parts.iter().all(|(_, presence)| *presence == Presence::There)))
 }
 
 /// The text with the hooks.
@@ -51,11 +75,11 @@ fn installed(settings: &Settings, found: &Found) -> Result<Option<String>> {
     match (&settings.content, found.text()) {
         (Content::Json(wanted), None) => Ok(Some(edit::made(wanted))),
         (Content::Json(wanted), Some(text)) => {
-            edit::merge(text, wanted).map(Some).map_err(|why| unfit(settings, &why))
+            edit::merge(filled(text), wanted).map(Some).map_err(|why| unfit(settings, &why))
         }
         (Content::Whole(whole), None) => Ok(Some((*whole).to_owned())),
         (Content::Whole(whole), Some(text)) if text == *whole => Ok(Some(text.to_owned())),
-        (Content::Whole(_), Some(_)) => Err(unfit(settings, "another plugin stands there")),
+        (Content::Whole(_), Some(_)) => Err(another(settings)),
     }
 }
 
@@ -63,6 +87,7 @@ fn installed(settings: &Settings, found: &Found) -> Result<Option<String>> {
 fn removed(settings: &Settings, found: &Found) -> Result<Option<String>> {
     match (&settings.content, found.text()) {
         (_, None) => Ok(None),
+        (Content::Json(_), Some(text)) if filled(text) == NOTHING => Ok(Some(text.to_owned())),
         (Content::Json(wanted), Some(text)) => {
             edit::unmerge(text, wanted).map_err(|why| unfit(settings, &why))
         }
@@ -70,12 +95,17 @@ fn removed(settings: &Settings, found: &Found) -> Result<Option<String>> {
     }
 }
 
+/// The text of a settings file; an empty one counts as an empty object.
+fn filled(text: &str) -> &str {
+    if text.trim().is_empty() { NOTHING } else { text }
+}
+
 /// Shows the difference, and writes it where that is wanted.
 fn change(
     settings: &Settings,
     found: &Found,
     next: Option<String>,
-    place: &Place,
+    asked: &Change,
     screen: &Screen,
 ) -> Result<Outcome> {
     if next.as_deref() == found.text() {
@@ -83,7 +113,7 @@ fn change(
         return Ok(Outcome::Yes);
     }
     show_difference(settings, found.text().unwrap_or_default(), next.as_deref().unwrap_or_default(), screen)?;
-    if !place.yes && !is_wanted()? {
+    if !asked.yes && !is_wanted()? {
         say("nothing was written; write it with --yes")?;
         return Ok(Outcome::No);
     }
@@ -133,5 +163,10 @@ fn is_wanted() -> io::Result<bool> {
 
 fn unfit(settings: &Settings, why: &str) -> Failure {
     let what = format!("{why}, file=`{}`", settings.path.display());
+    Failure::Damaged(what, "look at the file, or name another one with --file; nothing was written")
+}
+
+fn another(settings: &Settings) -> Failure {
+    let what = format!("another plugin stands there, file=`{}`", settings.path.display());
     Failure::Arguments(what, "look at the file, or name another one with --file; nothing was written")
 }

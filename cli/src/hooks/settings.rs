@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use gallivant_core::Host;
 use gallivant_core::harness_state::VARIABLES;
 use gallivant_core::harness_state::adapters::Harness;
 
-use super::edit::{Element, Wanted};
+use super::edit::{Element, Program, Wanted};
 use crate::arguments::{self, Place};
 use crate::environment::variable;
 use crate::exit::{Failure, Result};
@@ -21,6 +22,8 @@ export { GallivantPlugin } from 'gallivant/opencode'
 pub(super) struct Settings {
     pub(super) path: PathBuf,
     pub(super) content: Content,
+    /// The project whose settings they are.
+    project: Option<PathBuf>,
 }
 
 /// What the file is to hold.
@@ -39,18 +42,43 @@ impl Settings {
             arguments::Harness::Gemini => (".gemini", None, "settings.json"),
             arguments::Harness::Opencode => (".opencode", None, "plugins/gallivant.js"),
         };
+        if let Some(project) = place.project.as_ref().filter(|project| !project.is_dir()) {
+            let what = format!("the project's directory does not exist, project=`{}`", project.display());
+            return Err(Failure::Arguments(what, "name an existing one with --project"));
+        }
         let path = match (&place.file, &place.project) {
             (Some(file), _) => file.clone(),
             (None, Some(project)) => project.join(folder).join(file),
             (None, None) => users(place.harness, folder, own)?.join(file),
         };
         let content = match place.harness {
-            arguments::Harness::Claude => Content::Json(hooks(Harness::Claude, is_claudes)),
-            arguments::Harness::Codex => Content::Json(hooks(Harness::Codex, is_codexs)),
+            arguments::Harness::Claude => Content::Json(hooks(Harness::Claude, judge_claudes)),
+            arguments::Harness::Codex => Content::Json(hooks(Harness::Codex, judge_codexs)),
             arguments::Harness::Gemini => Content::Json(geminis()),
             arguments::Harness::Opencode => Content::Whole(PLUGIN),
         };
-        Ok(Settings { path, content })
+        Ok(Settings { path, content, project: place.project.clone() })
+    }
+
+    /// Removes the folders between a project and its settings where nothing is left in them. The user's own stay.
+    pub(super) fn remove_empty_folders(&self) {
+        let Some(project) = &self.project else { return };
+        let files = Host::system().files;
+        for folder in self.path.ancestors().skip(1).take_while(|folder| folder != project) {
+            let (Some(above), Some(name)) =
+                (folder.parent(), folder.file_name().and_then(|name| name.to_str()))
+            else {
+                return;
+            };
+            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+            let removed = files.open(above).and_then(|above| {
+                above.remove_directory(name)?;
+                above.sync()
+            });
+            if removed.is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -70,16 +98,16 @@ fn users(harness: arguments::Harness, folder: &str, own: Option<&str>) -> Result
 }
 
 /// Every event that may say something, with one hook and no matcher.
-fn hooks(harness: Harness, is_same: fn(&str) -> bool) -> Wanted {
+fn hooks(harness: Harness, judge: fn(&str) -> Option<Program>) -> Wanted {
     let command = command(harness);
     let telling = harness.events().filter(|event| event.named_by == "hook_event_name" && !event.silent);
-    let hook = || Wanted::Array(vec![Element::Hook { command: command.clone(), is_same }]);
+    let hook = || Wanted::Array(vec![Element::Hook { command: command.clone(), judge }]);
     Wanted::Object(vec![("hooks", Wanted::Object(telling.map(|event| (event.name, hook())).collect()))])
 }
 
 /// Gemini CLI gives its hooks only the variables that it is told to.
 fn geminis() -> Wanted {
-    let Wanted::Object(mut members) = hooks(Harness::Gemini, is_geminis) else {
+    let Wanted::Object(mut members) = hooks(Harness::Gemini, judge_geminis) else {
         return Wanted::Array(Vec::new());
     };
     let names = Wanted::Array(VARIABLES.into_iter().map(Element::Text).collect());
@@ -90,17 +118,31 @@ fn geminis() -> Wanted {
 
 /// By its name where the shell finds this very program under it, and else by its path.
 fn command(harness: Harness) -> String {
-    let this = std::env::current_exe().ok();
-    let named = this.as_deref().filter(|this| !is_found(this));
+    let named = std::env::current_exe().ok().filter(|this| !is_found(this)).map(|this| called(&this));
     let program = named.map_or_else(|| PROGRAM.to_owned(), |path| shell_word(&path.to_string_lossy()));
     format!("{program} hook {}", harness.name())
 }
 
+/// The path by which this program was called, with its links: they lead to the next version too. What it was called by is
+/// only believed where it leads here.
+fn called(this: &Path) -> PathBuf {
+    let by = std::env::args_os().next().map(PathBuf::from).filter(|by| {
+        by.components().count() > 1
+            && by.file_name().is_some_and(|name| name == PROGRAM)
+            && by.canonicalize().ok() == this.canonicalize().ok()
+    });
+    by.and_then(|by| Host::system().files.absolute(&by).ok()).unwrap_or_else(|| this.to_owned())
+}
+
 /// Whether this is what the shell finds.
 fn is_found(this: &Path) -> bool {
+    on_path().and_then(|file| file.canonicalize().ok()) == this.canonicalize().ok()
+}
+
+/// What the shell finds under this program's name.
+fn on_path() -> Option<PathBuf> {
     let path = variable("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|file| file.is_file());
-    found.and_then(|file| file.canonicalize().ok()) == this.canonicalize().ok()
+    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|file| file.is_file())
 }
 
 fn shell_word(text: &str) -> String {
@@ -108,21 +150,25 @@ fn shell_word(text: &str) -> String {
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-fn is_claudes(command: &str) -> bool {
-    is_ours(command, Harness::Claude)
+fn judge_claudes(command: &str) -> Option<Program> {
+    judge(command, Harness::Claude)
 }
 
-fn is_codexs(command: &str) -> bool {
-    is_ours(command, Harness::Codex)
+fn judge_codexs(command: &str) -> Option<Program> {
+    judge(command, Harness::Codex)
 }
 
-fn is_geminis(command: &str) -> bool {
-    is_ours(command, Harness::Gemini)
+fn judge_geminis(command: &str) -> Option<Program> {
+    judge(command, Harness::Gemini)
 }
 
-/// Whether a command starts this program as the hook of this harness, wherever it is installed.
-fn is_ours(command: &str, harness: Harness) -> bool {
-    let behind = format!(" hook {}", harness.name());
-    let program = command.strip_suffix(&behind).map(|program| program.trim_matches('\''));
-    program.and_then(|program| program.rsplit('/').next()) == Some(PROGRAM)
+/// Whether a command starts this program as the hook of this harness, wherever it is installed, and whether it is there.
+fn judge(command: &str, harness: Harness) -> Option<Program> {
+    let program = command.strip_suffix(&format!(" hook {}", harness.name()))?;
+    let program = program.trim_matches('\'').replace("'\\''", "'");
+    if program.rsplit('/').next() != Some(PROGRAM) {
+        return None;
+    }
+    let is_there = if program.contains('/') { Path::new(&program).is_file() } else { on_path().is_some() };
+    Some(if is_there { Program::There } else { Program::Gone })
 }

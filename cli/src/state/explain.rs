@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gallivant_core::Host;
 use gallivant_core::harness_state::{LeaseProbe, Options, Reader};
+use gallivant_core::json::Value;
 
 use crate::exit::{Failure, Outcome, Result};
 use crate::terminal::say;
@@ -18,11 +19,28 @@ pub(super) fn explain(roots: &[PathBuf], agent: &Path, json: bool) -> Result<Out
         return Err(Failure::Arguments(what, "name its directory, or a path below the first DIR"));
     }
     let reader = Reader::try_open(path, &Options::default(), &host)?;
-    let explanation = reader.explain(Some(&LeaseProbe::new(&reader)));
+    let probe = LeaseProbe::new(&reader);
+    let explanation = reader.explain(Some(&probe));
+    let names_another = explanation.record.as_ref().is_some_and(|record| probe.names_another(record));
     if json {
-        say(&explanation.to_json())?;
+        say(&with_lease(&explanation.to_json(), names_another))?;
     } else {
         say(explanation.to_string().trim_end())?;
+        if names_another {
+            say("lease: indeterminate: it names another session than the record")?;
+        }
     }
     Ok(Outcome::of(explanation.derived.is_some()))
+}
+
+/// What the core says, with the member `lease` behind it: `names-another-session`, or null.
+fn with_lease(explanation: &str, names_another: bool) -> String {
+    let lease = names_another.then_some("names-another-session");
+    match Value::parse(explanation) {
+        Ok(Value::Object(mut members)) => {
+            members.insert("lease", lease.into());
+            Value::Object(members).to_json()
+        }
+        _ => explanation.to_owned(),
+    }
 }

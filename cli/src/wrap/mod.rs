@@ -15,11 +15,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use gallivant_core::Host;
-use gallivant_core::harness_state::{NewSession, Options, Session, Skip, Tick};
+use gallivant_core::harness_state::{LeaseProbe, NewSession, Options, Probe, Reader, Session, Skip, Tick};
+use gallivant_core::process::Liveness;
 
 use crate::arguments::Wrap;
 use crate::exit::{Failure, Outcome, Result};
 use crate::state::default_directory;
+use crate::terminal::printable;
 use child::{Child, Ended};
 use signals::{Arrived, Signals};
 
@@ -33,6 +35,9 @@ pub(crate) fn wrap(asked: &Wrap) -> Result<Outcome> {
     let Some((program, arguments)) = asked.command.split_first() else {
         return Err(Failure::Arguments("no program is named".to_owned(), "name one behind --"));
     };
+    if asked.agent.is_empty() {
+        return Err(Failure::Arguments("the agent's name is empty".to_owned(), "name one with --agent"));
+    }
     if Path::new(&asked.agent).components().count() != 1 || asked.agent.contains('/') || asked.agent == ".." {
         let what = format!("the agent's name cannot be a directory's, agent=`{}`", asked.agent);
         return Err(Failure::Arguments(what, "name it without slashes"));
@@ -45,7 +50,11 @@ pub(crate) fn wrap(asked: &Wrap) -> Result<Outcome> {
         pty_session: Some(asked.pty_session.clone().unwrap_or_else(|| asked.agent.clone())),
         token: None,
     };
+    let living = living(&new.directory)?;
     let session = Session::start(new, &Options::default(), &Host::system())?;
+    if let Some(harness) = living {
+        tell(&format!("took the seat over from a session that still lives, harness=`{harness}`"));
+    }
     // From here on nothing is lost: a signal that comes before the program runs is passed on to it.
     let signals = Signals::hold()?;
     let mut child = match Child::start(program, arguments, &session.to_env(), &signals) {
@@ -69,6 +78,15 @@ pub(crate) fn wrap(asked: &Wrap) -> Result<Outcome> {
         Ended::Exit(status) => Ok(Outcome::Status(status)),
         Ended::Signal(signal) => Ok(Outcome::Status(signals.die_of(signal))),
     }
+}
+
+/// The harness of the session that has the seat, where it provably lives.
+fn living(directory: &Path) -> Result<Option<String>> {
+    let reader = Reader::try_open(directory, &Options::default(), &Host::system())?;
+    let snapshot = reader.snapshot();
+    let record = snapshot.record().filter(|record| record.is_live());
+    let living = record.filter(|record| LeaseProbe::new(&reader).liveness(record) == Liveness::Alive);
+    Ok(living.map(|record| printable(&record.harness).into_owned()))
 }
 
 /// Passes signals on and keeps the record fresh until the program has ended.

@@ -19,8 +19,7 @@ use super::record::Record;
 use crate::error::Error;
 use crate::host::Host;
 
-const HAND_ON: &str =
-    "start the harness with the variables that the session's to_env gave, and the hook from the harness";
+const HAND_ON: &str = "start the harness by `gallivant wrap`, or with the variables that the session's to_env gave, and the hook from the harness";
 const CLAIM: &str = "start the session before its harness: the claim makes the directory and the record";
 const RESTART: &str =
     "start the harness again from the wrapper that owns the seat, with that session's variables";

@@ -76,6 +76,7 @@ pub use observation::{Ask, BlockedOn, InputBuffer, Observation, State};
 pub use options::{Options, SCHEMA, WRAPPERLESS_PREFIX};
 pub use outcome::{Heartbeat, Outcome, Refusal, Report, Skip};
 pub use ownership::OwnershipGuard;
+pub(crate) use probe::lease_names_another;
 pub use probe::{LeaseProbe, Probe, ProcessProbe};
 pub use reader::{ReadBuffer, Reader};
 pub use record::{Record, Word};

@@ -12,6 +12,9 @@ use crate::host::Host;
 use crate::process::{Liveness, ProcessIdentity};
 use crate::storage::{Directory, is_released};
 
+/// A lease holds a token; what is longer is none.
+const MAX_LEASE_BYTES: u64 = 4096;
+
 /// Says whether a session lives. `Alive` and `Indeterminate` downgrade nothing; only `Dead` does.
 pub trait Probe: fmt::Debug {
     /// What can be proved about the session that wrote this record.
@@ -40,6 +43,23 @@ impl LeaseProbe {
     pub fn new(reader: &Reader) -> Self {
         LeaseProbe { reader: reader.clone() }
     }
+
+    /// Whether a lease stands there that names another session than this record, which is live: the probe is indeterminate
+    /// then, and the death of the record's session is not seen. No where the record names none, and where no lease can be
+    /// read.
+    #[must_use]
+    pub fn names_another(&self, record: &Record) -> bool {
+        self.reader.locate().is_ok_and(|(directory, _)| lease_names_another(&*directory, record))
+    }
+}
+
+/// As [`LeaseProbe::names_another`], in an agent's directory. Takes no lock.
+pub(crate) fn lease_names_another(directory: &dyn Directory, record: &Record) -> bool {
+    let mut content = Vec::new();
+    record.is_live()
+        && !record.incarnation.is_empty()
+        && directory.read_and_close(LEASE, MAX_LEASE_BYTES, &mut content).is_ok()
+        && content != record.incarnation.as_bytes()
 }
 
 impl Probe for LeaseProbe {

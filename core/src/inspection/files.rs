@@ -4,19 +4,23 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::staging;
 use super::{Judged, Verdict};
+use super::{seat, staging};
 use crate::error::{Code, Error, Result};
 use crate::execution::health::HealthRecord;
 use crate::execution::health_store::HEALTH_LOCK;
 use crate::execution::ledger::file::{JOB, LEDGER};
 use crate::execution::ledger::lock::{EXECUTION_LOCK, PUBLICATION_LOCK};
+use crate::execution::ledger::record::Execution;
 use crate::execution::{Ledger, controls, job, keys};
-use crate::harness_state::{self, Options};
+use crate::harness_state;
 use crate::host::Host;
 use crate::idempotency::check_store;
-use crate::journal::{self, CHECKPOINT, GapReason, LOCAL_OUTPUT, LOG_META, LogReader, OUTPUT_QUEUE, RESULT};
+use crate::journal::{
+    self, CHECKPOINT, GapReason, INDEX, LOCAL_OUTPUT, LOG_META, OUTPUT_QUEUE, PROJECTED, RESULT,
+};
 use crate::json::Value;
+use crate::local_runner::{EXIT, RunSession, SESSION};
 use crate::storage::{Directory, FileType};
 
 /// The first bytes of every SQLite file.
@@ -30,16 +34,23 @@ pub(super) struct Place<'a> {
     pub(super) directory: &'a Arc<dyn Directory>,
     /// From the root of the file system.
     pub(super) path: PathBuf,
+    /// What is no directory, sorted.
     pub(super) names: &'a [String],
+    /// The directories, sorted.
+    pub(super) directories: &'a [String],
     pub(super) host: &'a Host,
 }
 
 impl Place<'_> {
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.names.binary_search_by(|known| known.as_str().cmp(name)).is_ok()
     }
 
-    fn bytes(&self, name: &str) -> Result<Vec<u8>> {
+    pub(super) fn has_directory(&self, name: &str) -> bool {
+        self.directories.binary_search_by(|known| known.as_str().cmp(name)).is_ok()
+    }
+
+    pub(super) fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match self.directory.read_and_close(name, MAX_BYTES, &mut bytes) {
             Ok(file) if file.oversized => Err(unreadable(name, io::ErrorKind::FileTooLarge.into())),
@@ -50,7 +61,7 @@ impl Place<'_> {
 }
 
 /// A file's name in its directory, its kind, and what it is worth.
-type Found = (String, &'static str, Result<Judged>);
+pub(super) type Found = (String, &'static str, Result<Judged>);
 
 /// Judges one name; nothing where no domain knows it. The files of one journal are judged together.
 pub(super) fn judge(place: &Place<'_>, name: &str) -> Vec<Found> {
@@ -64,14 +75,20 @@ pub(super) fn judge(place: &Place<'_>, name: &str) -> Vec<Found> {
     }
     let one = |kind, judged| vec![(name.to_owned(), kind, judged)];
     match name {
-        harness_state::RECORD => one("record", record(place, name)),
-        harness_state::FLOOR => one("floor", floor(place)),
+        harness_state::RECORD => one("record", seat::record(place, name)),
+        harness_state::FLOOR => one("floor", seat::floor(place)),
         harness_state::LOCK | EXECUTION_LOCK | PUBLICATION_LOCK | HEALTH_LOCK => {
-            one("lock", regular(place, name))
+            one("lock", seat::regular(place, name))
         }
-        harness_state::LEASE => one("lease", regular(place, name)),
-        harness_state::LOG => one("log", regular(place, name)),
-        LEDGER => one("ledger", ledger(place, name)),
+        harness_state::LEASE => one("lease", seat::lease(place)),
+        harness_state::LOG => one("log", seat::regular(place, name)),
+        LEDGER => {
+            let read = ledger(place, name);
+            let gone = read.as_ref().map(|(ledger, _)| gone_runs(place, ledger)).unwrap_or_default();
+            let mut found = one("ledger", read.map(|(_, judged)| judged));
+            found.extend(gone);
+            found
+        }
         JOB => one("job", job::read(&**place.directory).map(|_| Judged::whole())),
         job::LATEST_RUN => one("latest-run", latest_run(place, name)),
         journal::LOG => one("journal", journal(place)),
@@ -81,6 +98,9 @@ pub(super) fn judge(place: &Place<'_>, name: &str) -> Vec<Found> {
         APPLICATION => one("application", versioned(place, name, "application")),
         LOCAL_OUTPUT => one("local-output", versioned(place, name, "local-output")),
         OUTPUT_QUEUE => one("queue", queue(place)),
+        // Others use these names too; a run's directory has a job record.
+        EXIT if place.has(JOB) => one("exit", exit(place)),
+        SESSION if place.has(JOB) => one("session", session(place)),
         _ => other(place, name),
     }
 }
@@ -110,47 +130,105 @@ fn other(place: &Place<'_>, name: &str) -> Vec<Found> {
     Vec::new()
 }
 
-fn record(place: &Place<'_>, name: &str) -> Result<Judged> {
-    let bytes = place.bytes(name)?;
-    let remedy = "claim the seat again; readers take it for unknown until then";
-    match harness_state::decode(&bytes) {
-        Err(malformed) => Ok(Judged::new(Verdict::Corrupt, malformed.to_string(), remedy)),
-        Ok(record) if !Options::default().accepts(&record.schema) => {
-            let detail = format!(
-                "its schema is another, schema=`{}`",
-                record.schema.replace(char::is_control, "\u{FFFD}")
-            );
-            let remedy = "let writer and reader be of the same version, or claim the seat again";
-            Ok(Judged::new(Verdict::ForeignVersion, detail, remedy))
+/// Where something of ours has to stand as a file, and a directory does: its kind, and what it is worth.
+pub(super) fn judge_directory(name: &str) -> Option<Found> {
+    let kind = match name {
+        harness_state::RECORD => "record",
+        harness_state::FLOOR => "floor",
+        harness_state::LEASE => "lease",
+        harness_state::LOG => "log",
+        harness_state::LOCK | EXECUTION_LOCK | PUBLICATION_LOCK | HEALTH_LOCK => "lock",
+        LEDGER => "ledger",
+        JOB => "job",
+        job::LATEST_RUN => "latest-run",
+        journal::LOG | CHECKPOINT => "journal",
+        LOG_META | PROJECTED | INDEX => "projection",
+        _ => return None,
+    };
+    let remedy = "stop every writer, move it away, and restore the matching backup or start again";
+    Some((
+        name.to_owned(),
+        kind,
+        Ok(Judged::new(Verdict::Corrupt, "a directory stands in the file's place", remedy)),
+    ))
+}
+
+/// What has to stand in a directory by what else stands there, and does not.
+pub(super) fn missing(place: &Place<'_>) -> Option<Found> {
+    seat::missing(place).map(|(name, kind, judged)| (name.to_owned(), kind, Ok(judged)))
+}
+
+fn ledger(place: &Place<'_>, name: &str) -> Result<(Ledger, Judged)> {
+    let ledger = Ledger::parse(&place.bytes(name)?)?;
+    ledger.check_cursors()?;
+    let detail = ledger.unresolved().map(|unresolved| {
+        format!("whole; an operation's acceptance is unknown, operation=`{}`", unresolved.operation_id)
+    });
+    Ok((ledger, Judged { detail, ..Judged::whole() }))
+}
+
+/// The runs of a ledger that somebody has taken on and whose directories are not there. That of a run whose acceptance is
+/// unknown or that is settled as absent need not be made yet, or any more.
+fn gone_runs(place: &Place<'_>, ledger: &Ledger) -> Vec<Found> {
+    let is_begun = |run: &Execution| run.provider_job_id.is_some() && !run.absent;
+    let gone = ledger.executions.records().filter(|run| is_begun(run) && !place.has_directory(&run.run_id));
+    gone.map(|run| {
+        let detail = "the ledger names the run, and its directory is not there";
+        let remedy = "restore the matching backup of the task: what the run has said and made is in it alone";
+        (run.run_id.clone(), "run", Ok(Judged::new(Verdict::Missing, detail, remedy)))
+    })
+    .collect()
+}
+
+/// How a harness ended; whose end it is only the job record's process can say.
+fn exit(place: &Place<'_>) -> Result<Judged> {
+    let value = object(place, EXIT)?;
+    let remedy = "keep the file: how the harness ended is not known, and the run settles as `exit-unknown`";
+    let is_member = |value: &Value, key: &str| {
+        value.get(key).is_some_and(|member| match key {
+            "started" => member.as_bool().is_some(),
+            "identity" => member.as_str().is_some(),
+            _ => member.as_number().and_then(crate::json::Number::as_u64).is_some(),
+        })
+    };
+    Ok(match value {
+        None => Judged::new(Verdict::Corrupt, "it is no JSON object", remedy),
+        Some(value) if !is_of_version_1(&value) => other_version(),
+        Some(value) if ["pid", "identity", "started", "endedAt"].iter().all(|key| is_member(&value, key)) => {
+            Judged::whole()
         }
-        Ok(_) => Ok(Judged::whole()),
-    }
-}
-
-fn floor(place: &Place<'_>) -> Result<Judged> {
-    let floor = harness_state::floor_damage(&**place.directory)
-        .map_err(|error| unreadable(harness_state::FLOOR, error))?;
-    let remedy = "claim the seat again: the claim counts on from the record";
-    Ok(floor.map_or_else(Judged::whole, |damage| Judged::new(Verdict::Corrupt, damage, remedy)))
-}
-
-/// A file whose content decides nothing, and which has to be a file.
-fn regular(place: &Place<'_>, name: &str) -> Result<Judged> {
-    let metadata = place.directory.metadata(name).map_err(|error| unreadable(name, error))?;
-    let remedy = "stop every writer, remove what stands there, and start again";
-    Ok(match metadata.file_type {
-        FileType::Regular => Judged::whole(),
-        _ => Judged::new(Verdict::Corrupt, "it is no regular file", remedy),
+        Some(_) => Judged::new(Verdict::Corrupt, "a member is missing or of another type", remedy),
     })
 }
 
-fn ledger(place: &Place<'_>, name: &str) -> Result<Judged> {
-    let ledger = Ledger::parse(&place.bytes(name)?)?;
-    ledger.check_cursors()?;
-    let Some(unresolved) = ledger.unresolved() else { return Ok(Judged::whole()) };
-    let detail =
-        format!("whole; an operation's acceptance is unknown, operation=`{}`", unresolved.operation_id);
-    Ok(Judged { detail: Some(detail), ..Judged::whole() })
+/// The session of a run, as whoever speaks for it later reads it.
+fn session(place: &Place<'_>) -> Result<Judged> {
+    let remedy = "keep the file: nobody can speak for the session any more; claim its seat again";
+    Ok(match object(place, SESSION)? {
+        None => Judged::new(Verdict::Corrupt, "it is no JSON object", remedy),
+        Some(value) if !is_of_version_1(&value) => other_version(),
+        Some(_) => match RunSession::read(&**place.directory).map_err(|error| unreadable(SESSION, error))? {
+            Some(_) => Judged::whole(),
+            None => Judged::new(Verdict::Corrupt, "a member is missing or of another type", remedy),
+        },
+    })
+}
+
+fn object(place: &Place<'_>, name: &str) -> Result<Option<Value>> {
+    let value = std::str::from_utf8(&place.bytes(name)?).ok().and_then(|text| Value::parse(text).ok());
+    Ok(value.filter(|value| matches!(value, Value::Object(_))))
+}
+
+fn is_of_version_1(value: &Value) -> bool {
+    value.get("version").and_then(Value::as_number).and_then(crate::json::Number::as_u64) == Some(1)
+}
+
+fn other_version() -> Judged {
+    Judged::new(
+        Verdict::ForeignVersion,
+        "its version is another",
+        "let writer and reader be of the same version",
+    )
 }
 
 fn latest_run(place: &Place<'_>, name: &str) -> Result<Judged> {
@@ -193,24 +271,27 @@ fn journal(place: &Place<'_>) -> Result<Judged> {
 }
 
 fn projection(place: &Place<'_>) -> Result<Judged> {
-    let window = LogReader::open(&place.path, place.host)?.tail()?;
-    let is_index_missing = window.rows.iter().any(|row| row.id.is_none());
-    if !is_index_missing {
-        return Ok(Judged::whole());
-    }
-    let detail = "the index of the lines is missing, or does not fit them";
-    Ok(Judged::new(Verdict::Gap, detail, "let the projection catch up: it is made of the journal"))
+    Ok(match journal::check_projection(&place.path, place.host)? {
+        None => Judged::whole(),
+        Some(damage) if damage.mends_itself => {
+            let remedy = "let the projection catch up: it is made of the journal";
+            Judged::new(Verdict::Gap, damage.what, remedy)
+        }
+        Some(damage) => {
+            let remedy = "while nobody writes remove job.log, job.idx and log-meta.json: the next catch-up makes them of the journal";
+            Judged::new(Verdict::Corrupt, damage.what, remedy)
+        }
+    })
 }
 
 /// One JSON object with the version of its kind.
 fn versioned(place: &Place<'_>, name: &str, kind: &'static str) -> Result<Judged> {
-    let value = std::str::from_utf8(&place.bytes(name)?).ok().and_then(|text| Value::parse(text).ok());
-    let Some(Value::Object(object)) = value else {
+    let Some(value) = object(place, name)? else {
         let remedy = "keep the file and restore the matching backup";
         return Ok(Judged::new(Verdict::Corrupt, "it is no JSON object", remedy));
     };
     let none = Value::Null;
-    journal::check_version(kind, object.get("version").unwrap_or(&none)).map(|()| Judged::whole())
+    journal::check_version(kind, value.get("version").unwrap_or(&none)).map(|()| Judged::whole())
 }
 
 fn queue(place: &Place<'_>) -> Result<Judged> {
@@ -241,7 +322,7 @@ fn claims(found: &crate::idempotency::CheckedStore) -> Judged {
     Judged { detail: Some(counts), ..Judged::whole() }
 }
 
-fn unreadable(name: &str, error: io::Error) -> Error {
+pub(super) fn unreadable(name: &str, error: io::Error) -> Error {
     let message = format!("the file cannot be read, file=`{name}`");
     Error::new(Code::ExecutionIo, message)
         .with_source(error)

@@ -4,12 +4,13 @@
 //! judged by the code that reads it in its own domain; what no domain knows by its name is passed over.
 //!
 //! - this file: what is found, and the walk;
-//! - `files`: which file is judged how; `staging`: what writers stage, by name;
+//! - `files`: which file is judged how; `seat`: those of an agent; `staging`: what writers stage, by name;
 //! - `machine`: whether a machine gives what the files need; `programs`: which programs beside the library are there.
 
 mod files;
 mod machine;
 mod programs;
+mod seat;
 mod staging;
 
 pub use machine::{Tried, try_machine};
@@ -46,6 +47,8 @@ pub enum Verdict {
     Abandoned,
     /// The system does not let it be read.
     Unreadable,
+    /// By what stands beside it, it has to be there, and it is not.
+    Missing,
 }
 
 impl Verdict {
@@ -59,6 +62,7 @@ impl Verdict {
         Verdict::Staged,
         Verdict::Abandoned,
         Verdict::Unreadable,
+        Verdict::Missing,
     ];
 
     /// The stable lower-case word.
@@ -73,13 +77,21 @@ impl Verdict {
             Verdict::Staged => "staged",
             Verdict::Abandoned => "abandoned",
             Verdict::Unreadable => "unreadable",
+            Verdict::Missing => "missing",
         }
     }
 
     /// Whether a person has something to do about it. What a sweep or the next writer sees to by itself is none.
     #[must_use]
     pub const fn is_problem(self) -> bool {
-        matches!(self, Verdict::Gap | Verdict::Corrupt | Verdict::ForeignVersion | Verdict::Unreadable)
+        match self {
+            Verdict::Whole | Verdict::Pending | Verdict::Staged | Verdict::Abandoned => false,
+            Verdict::Gap
+            | Verdict::Corrupt
+            | Verdict::ForeignVersion
+            | Verdict::Unreadable
+            | Verdict::Missing => true,
+        }
     }
 }
 
@@ -103,7 +115,7 @@ pub struct Finding {
 pub struct Inspected {
     /// Directories that were entered.
     pub directories: u64,
-    /// Files that a domain knows.
+    /// Files that a domain knows, with those that are missing.
     pub files: u64,
     /// Directories that were not entered, because they are too deep or their names are not UTF-8.
     pub left_out: u64,
@@ -153,15 +165,15 @@ impl Walk<'_> {
         }
         names.sort_unstable();
         directories.sort_unstable();
-        let place = files::Place { directory, path: self.root.join(below), names: &names, host: self.host };
-        for name in &names {
-            for (file, kind, judged) in files::judge(&place, name) {
-                self.inspected.files += 1;
-                let judged = judged.unwrap_or_else(|error| Judged::of(&error));
-                let path = below.join(file);
-                let Judged { verdict, detail, remedy } = judged;
-                (self.visit)(Finding { path, kind, verdict, detail, remedy });
-            }
+        let path = self.root.join(below);
+        let place =
+            files::Place { directory, path, names: &names, directories: &directories, host: self.host };
+        let of_files = names.iter().flat_map(|name| files::judge(&place, name));
+        let of_directories = directories.iter().filter_map(|name| files::judge_directory(name));
+        for (file, kind, judged) in of_files.chain(of_directories).chain(files::missing(&place)) {
+            self.inspected.files += 1;
+            let Judged { verdict, detail, remedy } = judged.unwrap_or_else(|error| Judged::of(&error));
+            (self.visit)(Finding { path: below.join(file), kind, verdict, detail, remedy });
         }
         for name in directories {
             if depth >= MAX_DEPTH {

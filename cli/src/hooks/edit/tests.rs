@@ -1,15 +1,14 @@
 //! Whatever the file looks like, taking out what was put in gives the very bytes back.
 
-use super::{Element, Wanted, compare, made, merge, unmerge};
+use super::{Element, Presence, Program, Wanted, compare, made, merge, unmerge};
 
-fn is_ours(command: &str) -> bool {
-    command.ends_with("gallivant hook claude")
+fn judge(command: &str) -> Option<Program> {
+    let program = command.strip_suffix("gallivant hook claude")?;
+    Some(if program.starts_with("/gone") { Program::Gone } else { Program::There })
 }
 
 fn wanted() -> Wanted {
-    let hook = || {
-        Wanted::Array(vec![Element::Hook { command: "gallivant hook claude".to_owned(), is_same: is_ours }])
-    };
+    let hook = || Wanted::Array(vec![Element::Hook { command: "gallivant hook claude".to_owned(), judge }]);
     let events = ["SessionStart", "PreToolUse", "Stop"].map(|event| (event, hook()));
     let names = Wanted::Array(vec![Element::Text("A"), Element::Text("B")]);
     Wanted::Object(vec![
@@ -49,7 +48,7 @@ fn what_was_put_in_is_taken_out_to_the_byte() {
     for text in TEXTS {
         let merged = merge(text, &wanted()).unwrap_or_else(|why| panic!("{text}: {why}"));
         let all = compare(&merged, &wanted()).expect("it is JSON");
-        assert!(all.iter().all(|(_, is_there)| *is_there), "{text}\n{merged}\n{all:?}");
+        assert!(all.iter().all(|(_, presence)| *presence == Presence::There), "{text}\n{merged}\n{all:?}");
         assert_eq!(merge(&merged, &wanted()).as_deref(), Ok(&*merged), "{text}: twice is once");
         if text.contains("\"A\"") {
             continue; // what was there of it already is taken out too
@@ -91,4 +90,68 @@ fn another_shape_is_refused() {
     for text in ["", "[]", "{\"hooks\": []}", "{\"hooks\": {\"Stop\": {}}}", "{\"hooks\": 1", "{'a': 1}"] {
         assert!(merge(text, &wanted()).is_err(), "{text}");
     }
+}
+
+/// One event, and how it has our hook.
+fn stop(list: &str) -> String {
+    format!("{{\"hooks\": {{\"Stop\": [{list}]}}}}\n")
+}
+
+const OURS: &str = r#"{"type": "command", "command": "gallivant hook claude"}"#;
+const THEIRS: &str = r#"{"type": "command", "command": "mine"}"#;
+
+#[test]
+fn our_hook_is_known_in_whatever_group_and_taken_out_alone() {
+    let theirs = format!("{{\"hooks\": [{THEIRS}]}}");
+    for (with, without) in [
+        (format!("{{\"hooks\": [{OURS}, {THEIRS}]}}"), theirs.clone()),
+        (format!("{{\"hooks\": [{THEIRS}, {OURS}]}}"), theirs.clone()),
+        (format!("{{\"matcher\": \"x\", \"hooks\": [{OURS}]}}, {theirs}"), theirs.clone()),
+        (format!("{theirs}, {{\"hooks\": [{OURS}]}}, {{\"hooks\": [{OURS}]}}"), theirs.clone()),
+    ] {
+        let wanted = Wanted::Object(vec![("hooks", only_stop())]);
+        let text = stop(&with);
+        assert_eq!(merge(&text, &wanted).as_deref(), Ok(&*text), "nothing is added");
+        let back = unmerge(&text, &wanted).expect("it is JSON").expect("theirs is left");
+        let compact = |text: &str| text.replace(' ', "");
+        assert_eq!(compact(&back), compact(&stop(&without)), "{text}");
+    }
+}
+
+fn only_stop() -> Wanted {
+    let Wanted::Object(mut members) = wanted() else { unreachable!("it is made above") };
+    let Wanted::Object(mut events) = members.swap_remove(0).1 else { unreachable!("it is made above") };
+    events.retain(|(name, _)| *name == "Stop");
+    Wanted::Object(events)
+}
+
+#[test]
+fn a_program_that_is_gone_is_told_and_its_command_replaced_in_place() {
+    let wanted = Wanted::Object(vec![("hooks", only_stop())]);
+    let dead = OURS.replace("gallivant", "/gone/gallivant");
+    let text = stop(&format!("{{\"hooks\": [{dead}, {THEIRS}]}}"));
+    let found = compare(&text, &wanted).expect("it is JSON");
+    assert_eq!(found, [("hooks.Stop".to_owned(), Presence::NoProgram)]);
+    let mended = merge(&text, &wanted).expect("it is JSON");
+    assert_eq!(mended, text.replace("/gone/gallivant", "gallivant"));
+    let both = stop(&format!("{{\"hooks\": [{OURS}]}}, {{\"hooks\": [{dead}]}}"));
+    let one = stop(&format!("{{\"hooks\": [{OURS}]}}"));
+    assert_eq!(merge(&both, &wanted).as_deref(), Ok(&*one), "two would be called twice");
+}
+
+#[test]
+fn after_another_program_wrote_the_file_anew_nothing_empty_is_left() {
+    let merged = merge("{\n  \"model\": \"x\"\n}\n", &wanted()).expect("it is JSON");
+    let value = gallivant_core::json::Value::parse(&merged).expect("JSON");
+    let anew = value.to_json();
+    assert_eq!(unmerge(&anew, &wanted()).expect("it is JSON").as_deref(), Some(r#"{"model":"x"}"#));
+    let spread = anew.replace('{', "{\n  ").replace('[', "[\n  ").replace(']', "\n]").replace('}', "\n}");
+    let left = unmerge(&spread, &wanted()).expect("it is JSON").expect("the rest is left");
+    assert_eq!(left.split_whitespace().collect::<String>(), r#"{"model":"x"}"#);
+    let trailing =
+        "{\n \"hooks\": {\n \"Stop\": [\n {\"hooks\": [ours] } ,\n ],\n },\n}".replace("ours", OURS);
+    assert_eq!(unmerge(&trailing, &wanted()), Ok(None));
+    let noted = merged.replacen("\"Stop\": [", "\"Stop\": [ /* kept */ ", 1);
+    let left = unmerge(&noted, &wanted()).expect("it is JSON").expect("the comment is left");
+    assert!(left.contains("kept"), "{left}");
 }
