@@ -23,7 +23,7 @@ CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant $(STAT
 SUPERVISE := $(CARGO) rustc --locked --profile supervise -p gallivant-supervise $(STATIC)
 
 .PHONY: help build demo test check check-all browser packages site bench soak fuzz e2e install clean \
-	test-rust test-c test-python test-node test-interop test-examples test-docs
+	test-rust test-c test-python test-node test-interop test-examples test-docs check-c check-python
 
 help:
 	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch, and publish a result'
@@ -89,10 +89,15 @@ check: build
 	$(CARGO) clippy --locked -p gallivant-core -p gallivant-supervise -p libgallivant -p gallivant-cli -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
-	tests/c/run.sh valgrind
-	bindings-python/check.sh
+	$(MAKE) --no-print-directory -j2 --output-sync=target check-c check-python
 	bindings-node/check.sh
 	@echo 'checked'
+
+check-c:
+	tests/c/run.sh valgrind
+
+check-python:
+	bindings-python/check.sh
 
 # Beside that a build with the address sanitizer, a browser, the packages, the site, and every pair of languages.
 check-all: check
