@@ -114,7 +114,7 @@ fn lane(place: &Path, tasks: usize) -> Result<(), Failure> {
         "{:28} {:>10} {:>10} {:>10} {:>10} {:>10}",
         "a lane of so many", "others s", "each us", "slow s", "most", "growth KiB"
     );
-    for pass in 0..4 {
+    for pass in 0..12 {
         // The shortest cadence of a live run is a second.
         std::thread::sleep(Duration::from_millis(1_100));
         let (running, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
