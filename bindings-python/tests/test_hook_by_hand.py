@@ -51,7 +51,7 @@ class ByHand(SeatCase):
     def test_what_is_wrong_is_the_last_line_with_what_to_do(self):
         status, lines, err = self.ask("--check", variables={})
         self.assertEqual((status, err), (1, ""))
-        self.assertIn("agent-dir: GALLIVANT_AGENT_DIR is missing; start the harness with the variables", lines[-1])
+        self.assertIn("agent-dir: GALLIVANT_AGENT_DIR is missing; start the harness by `gallivant wrap`, or with the variables", lines[-1])
         status, lines, _ = self.ask("--check", "codex")
         self.assertEqual(status, 1)
         self.assertIn("harness: the hook serves codex, and the session is one of claude; ", lines[-1])
