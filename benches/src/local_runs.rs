@@ -1,5 +1,6 @@
-//! Local runs beside their floors: a start through the supervisor beside a bare fork and exec with the same redirections, how much
-//! the supervisor weighs while it waits, and one look at a tree of 200 processes.
+//! Local runs beside their floors: a start through the supervisor beside a bare fork and exec with the same redirections, what the
+//! supervisor takes for itself from its start to its end, how much it weighs while it waits, and one look at a tree of 200
+//! processes.
 //!
 //! `local-runs [--rounds N] [SUPERVISOR]`
 
@@ -19,6 +20,8 @@ use gallivant_core::process::Signal;
 /// What a start may cost above its floor, and a look.
 const START_BAR: Duration = Duration::from_millis(3);
 const LOOK_BAR: Duration = Duration::from_millis(5);
+/// What a supervisor may cost, from its start to its end.
+const SUPERVISOR_BAR: Duration = Duration::from_millis(1);
 const TREE: usize = 200;
 /// What the supervisor may have, in bytes: its file, and what of its memory is its own.
 const WEIGHT_BAR: u64 = 1_000_000;
@@ -39,6 +42,7 @@ fn main() {
     let bench = Bench { host: Host::system(), processes: ProcessHost::of(&options).expect("options") };
     let root = tempfile::tempdir().expect("a directory");
     bench.starts(root.path(), rounds);
+    bench.costs(root.path(), rounds);
     bench.weighs(root.path(), &found);
     bench.looks(root.path(), rounds);
 }
@@ -88,6 +92,28 @@ impl Bench {
             median(&floors),
             median(&rows)
         );
+    }
+
+    /// The processor time of a whole run's processes, from the start of the supervisor to the end of it, beside that of the same
+    /// harness started bare. Waiting for the disk, which the record of the end is written to, is no part of it.
+    fn costs(&self, root: &Path, rounds: usize) {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("on Linux");
+        let before = processor_time_of_children();
+        (0..rounds).for_each(|_| drop(floor(root)));
+        let between = processor_time_of_children();
+        for round in 0..rounds {
+            let directory = root.join(format!("cost-{round}"));
+            std::fs::create_dir(&directory).expect("a directory");
+            self.spawn(&directory, "exit 0").gate.open().expect("it is there");
+            // It is this process's child since its own launcher has ended.
+            while rustix::process::wait(rustix::process::WaitOptions::empty()).is_ok() {}
+        }
+        let after = processor_time_of_children();
+        rustix::process::set_child_subreaper(None).expect("on Linux");
+        let each = |time: Duration| time / u32::try_from(rounds).expect("fewer");
+        let (floor, row) = (each(between - before), each(after - between));
+        verdict("a supervisor's own processor time", row.saturating_sub(floor), SUPERVISOR_BAR);
+        println!("  harness alone {floor:?}, with its supervisor {row:?}; means of {rounds} rounds");
     }
 
     /// The program's file, and a supervisor's memory while its harness runs.
@@ -170,6 +196,16 @@ fn floor(root: &Path) -> Duration {
     let took = began.elapsed();
     child.expect("it starts").wait().expect("it ends");
     took
+}
+
+/// Of all that have been waited for, and of those that they have waited for. By proc(5) the two stand in the 16th and 17th field, in
+/// ticks; the second field may hold anything and ends with the last parenthesis.
+fn processor_time_of_children() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("it runs");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
+    let ticks: u64 =
+        fields.split_whitespace().skip(13).take(2).map(|n| n.parse::<u64>().expect("a number")).sum();
+    Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second()).expect("a hundred")
 }
 
 /// What a tenth of them stays below: a start is handed from process to process four times, and each time waits behind everybody

@@ -2,8 +2,8 @@
 
     python3 coordinator.py PLAN NOTES
 
-PLAN is a JSON file: `root`, `record` and `secrets` of the boundary; `turns`, each the input of a dispatch, the first of
-`start` and the others of `continue`; and `stop`, where the first run is to be stopped: `when` a file exists, with which
+PLAN is a JSON file: `root`, `record`, `secrets` and `runner` of the boundary; `turns`, each the input of a dispatch, the first of
+`start` and the others of `continue`, with that of `prepare` in it where the turn is prepared; and `stop`, where the first run is to be stopped: `when` a file exists, with which
 `killAfterMs`, or by an interrupt where it `interrupts`. NOTES gets a line of JSON for everything that was done.
 """
 from __future__ import annotations
@@ -70,7 +70,7 @@ def main(plan_path: str, notes_path: str) -> None:
     notes = Notes(notes_path)
     with make_execution(
         plan["root"], task_id="task-1", provider=plan["record"]["provider"], account="me", capabilities=plan["record"],
-        runner={}, secrets=plan["secrets"], health="external",
+        runner=plan["runner"], secrets=plan["secrets"], health="external",
     ) as execution:
         found = execution.current()
         if found is not None:
@@ -78,6 +78,9 @@ def main(plan_path: str, notes_path: str) -> None:
             execution.startup()
         for number, turn in enumerate(plan["turns"]):
             if execution.read(turn["runId"]) is None:
+                if "prepare" in turn:
+                    prepared = execution.prepare(turn.pop("prepare"))
+                    turn = {**turn, "preparation": prepared["receipt"], "native": prepared["native"]}
                 execution.continue_(turn) if number else execution.start(turn)
                 notes.add("started", job=execution.read(turn["runId"]))
             follow(execution, turn["runId"], None if number else plan["stop"], notes)

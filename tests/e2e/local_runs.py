@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from harnesses import ROOT, Harness, is_documented
+from harnesses import ROOT, Harness, Place, is_documented
 from provider import Error, Reply, Script, Text
 from watch import matches
 
@@ -42,7 +42,8 @@ class Local:
     `denied_args` are in the place of `args` where nothing is permitted. `error` is what the provider fails with, and
     the harness then with `fails_with`. `states` has the pattern of each run that it can do, by its name, `documented`
     the word of the guide's list and a pattern instead, as in `harnesses.Run`. `cost` is whether it tells one, `denied`
-    what a run has that is denied its tool, `mints` whether its session is chosen for it.
+    what a run has that is denied its tool, `mints` whether its session is chosen for it. `boundary` is what a prepared turn
+    is kept within, `prepared` what such a run has, and `profile` the arguments that its profile gets besides, by the place.
     """
 
     args: tuple[str, ...]
@@ -58,6 +59,9 @@ class Local:
     cost: bool = False
     denied: dict = field(default_factory=dict)
     mints: bool = False
+    boundary: str | None = None
+    prepared: dict = field(default_factory=dict)
+    profile: Callable[[Place], list[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,8 @@ class LocalRun:
 
     `restart` kills the coordinator once its tool has begun and starts another one. `stop` stops the run then, with so
     many ms before what is left is killed; `kills` is whether it comes to that. With `interrupts` it is the first turn
-    that is stopped, and the next one goes on in its session. `answers` are the provider's model calls that have tools
+    that is stopped, and the next one goes on in its session. One that is `prepared` is an intake turn: the library
+    renders its command line, and no hook of the user's settings is there to tell a state. `answers` are the provider's model calls that have tools
     on offer. The rest is as in `harnesses.Run`.
     """
 
@@ -86,6 +91,7 @@ class LocalRun:
     stop: int | None = None
     kills: bool = False
     interrupts: bool = False
+    prepared: bool = False
     cost: bool = False
     denials: int = 0
     says: str | None = "All done."
@@ -126,14 +132,16 @@ def local_runs(local: Local) -> tuple[LocalRun, ...]:
             "Please do job-first", "Please do job-second", files=("first", "second"), answers=4),
         run("interrupted", {"job-long": (long,), "job-next": ()}, "Please do job-long", "Please do job-next",
             stop=LONG_MS, interrupts=True, **stopped),
+        run("prepared", {"job-prepared": (tool("touch made"),)}, "Please do job-prepared", prepared=True,
+            no_files=("made",), **local.prepared),
     )
     return tuple(one for one in runs if one is not None)
 
 
-def tried_with(name: str) -> str | None:
-    """The version with which the library's profile says that it was tried."""
+def shipped_profile(name: str) -> dict:
+    """The library's own profile of a harness."""
     with open(os.path.join(ROOT, "core/src/local_runner/profiles/profiles.json"), encoding="utf-8") as profiles:
-        return json.load(profiles)[name].get("tried")
+        return json.load(profiles)[name]
 
 
 def judge(harness: Harness, run: LocalRun, result: dict) -> tuple[list[str], str]:
@@ -147,8 +155,8 @@ def judge(harness: Harness, run: LocalRun, result: dict) -> tuple[list[str], str
     wrong += [f"the file {name} is missing" for name in run.files if name not in result["files"]]
     wrong += [f"the file {name} is there" for name in run.no_files if name in result["files"]]
     wrong += [f"the hooks' log says: {line}" for line in result["log"] if not matches_one(run.log, line)]
-    if tried_with(harness.name) != harness.version:
-        wrong.append(f"the profile was tried with {tried_with(harness.name)}, says profiles.json")
+    if (tried := shipped_profile(harness.name).get("tried")) != harness.version:
+        wrong.append(f"the profile was tried with {tried}, says profiles.json")
     if matches(run.expect, result["seen"]):
         return wrong, ""
     if run.documented and matches(run.documented[1], result["seen"]):

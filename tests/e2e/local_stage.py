@@ -16,7 +16,7 @@ import time
 
 import harnesses
 from harnesses import Start
-from local_runs import RECORD, SECRET, LocalRun
+from local_runs import RECORD, SECRET, LocalRun, shipped_profile
 from stage import HERE, SETTLE, Stage, await_that, main
 
 #: How long a run may take, in seconds.
@@ -91,7 +91,7 @@ class LocalStage(Stage):
         self.task = self.place.path("task")
         begun = os.path.join(self.place.project, "begun")
         plan = {
-            "root": self.task, "record": RECORD, "secrets": ["fake-key"],
+            "root": self.task, "record": self.record(), "secrets": ["fake-key"], "runner": self.runner(),
             "turns": [self.turn(number, prompt) for number, prompt in enumerate(self.run.prompts, 1)],
             "stop": None,
         }
@@ -122,7 +122,26 @@ class LocalStage(Stage):
         time.sleep(SETTLE)
         self.processes.stop()
 
+    def record(self) -> dict:
+        if not self.run.prepared:
+            return RECORD
+        boundary = self.harness.local.boundary
+        return {**RECORD, "provider": self.harness.name,
+                "authentication": {"scheme": "cli", "secretNames": sorted(self.harness.environment(self.place))},
+                "preparation": {"version": 1, "boundary": boundary, "authority": "native", "environment": "native"}}
+
+    def runner(self) -> dict:
+        """The profile as it is shipped, with what leads it to the fake provider in front of its last argument."""
+        if not self.run.prepared or self.harness.local.profile is None:
+            return {}
+        profile = shipped_profile(self.harness.name)
+        *render, last = profile["preparation"]["render"]
+        profile["preparation"]["render"] = [*render, *self.harness.local.profile(self.place), last]
+        return {"harnesses": {self.harness.name: profile}}
+
     def turn(self, number: int, prompt: str) -> dict:
+        if self.run.prepared:
+            return self.prepared(number, prompt)
         spec = {
             "harness": self.harness.name, "program": self.executable, "args": list(self.run.args),
             "cwd": self.place.project, "env": self.environment(), "secrets": [SECRET],
@@ -130,6 +149,15 @@ class LocalStage(Stage):
         }
         return {"operationId": f"op-{number}", "runId": f"run-{number}", "prompt": prompt, "spec": spec,
                 "model": self.harness.local.model}
+
+    def prepared(self, number: int, prompt: str) -> dict:
+        environment = self.environment()
+        environment["PATH"] = f"{os.path.dirname(self.executable)}:{environment['PATH']}"
+        own = {"operationId": f"op-{number}", "prompt": prompt, "model": self.harness.local.model}
+        spec = {"cwd": self.place.project, "env": environment, "secrets": [SECRET],
+                "session": {"agentDir": self.seat, "agent": "worker"}}
+        return {**own, "runId": f"run-{number}", "kind": "intake", "spec": spec,
+                "prepare": {**own, "phase": "draft", "environment": environment}}
 
     def coordinate(self) -> subprocess.Popen:
         command = [sys.executable, os.path.join(HERE, "coordinator.py"), self.place.path("plan.json"), self.notes]
@@ -188,11 +216,11 @@ class LocalStage(Stage):
         }
 
     def asked(self) -> list[str]:
-        """All texts of each model call with tools on offer, in order."""
+        """All texts of each model call with tools on offer, or of every one of a turn that has none, in order."""
         if not os.path.exists(self.place.path("provider.jsonl")):
             return []
         with open(self.place.path("provider.jsonl"), encoding="utf-8") as calls:
-            return ["\n".join(texts(call["body"])) for call in map(json.loads, calls) if call["tools"]]
+            return ["\n".join(texts(call["body"])) for call in map(json.loads, calls) if call["tools"] or self.run.prepared]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ mod adoption;
 mod ground;
 mod launchers;
 mod output;
+mod preparation;
 mod reads;
 mod reuse;
 mod sessions;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::ledger::file::{JOB, Writer};
 use super::ledger::record::Execution;
 use super::ledger::{Ledger, VERSION};
+use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::json::{Number, Object, Value};
-use crate::storage::Directory;
+use crate::storage::{Directory, Seen};
 
 /// The file in a task's root that names its current local run (EX-JRN-01).
 pub const LATEST_RUN: &str = "latest-run";
@@ -26,6 +27,20 @@ pub fn read(run: &dyn Directory) -> Result<Option<Object>> {
     read_object(run, JOB)
 }
 
+/// As [`read`], of a record that may have been read before.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_again(
+    run: &dyn Directory,
+    run_id: &str,
+    seen: &mut Seen<Object>,
+    clock: &dyn Clock,
+) -> Result<Option<Object>> {
+    let judge = |bytes: &[u8]| object(JOB, bytes);
+    seen.read((run, JOB), run_id, MAX_BYTES, clock, |error| unreadable(JOB, error), judge)
+}
+
 /// Reads a file that is one JSON object; none where there is none.
 ///
 /// # Errors
@@ -33,15 +48,19 @@ pub fn read(run: &dyn Directory) -> Result<Option<Object>> {
 pub(crate) fn read_object(run: &dyn Directory, name: &str) -> Result<Option<Object>> {
     let mut bytes = Vec::new();
     match run.read_and_close(name, MAX_BYTES, &mut bytes) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(Error::new(Code::ExecutionIo, format!("{name} cannot be read")).with_source(error));
-        }
-        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(name, error)),
+        Ok(_) => object(name, &bytes).map(Some),
     }
-    let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
-    match value {
-        Some(Value::Object(object)) => Ok(Some(object)),
+}
+
+fn unreadable(name: &str, error: io::Error) -> Error {
+    Error::new(Code::ExecutionIo, format!("{name} cannot be read")).with_source(error)
+}
+
+fn object(name: &str, bytes: &[u8]) -> Result<Object> {
+    match std::str::from_utf8(bytes).ok().and_then(|text| Value::parse(text).ok()) {
+        Some(Value::Object(object)) => Ok(object),
         _ => {
             Err(Error::new(Code::ExecutionProtocol, format!("{name} is no JSON object")).with_reason("shape"))
         }
@@ -54,15 +73,15 @@ pub(crate) fn read_object(run: &dyn Directory, name: &str) -> Result<Option<Obje
 ///
 /// # Errors
 /// `EXECUTION_IO`. The ledger stands; the next pass writes the record again.
-pub fn align(
+pub(crate) fn align(
     root: &dyn Directory,
     ledger: &Ledger,
     run: &Execution,
     exit: Option<&Value>,
-    writer: &mut Writer,
+    (writer, seen, clock): (&mut Writer, &mut Seen<Object>, &dyn Clock),
 ) -> Result<()> {
     let directory = open_or_create(root, &run.run_id)?;
-    let stands = read(&*directory).ok().flatten().unwrap_or_default();
+    let stands = read_again(&*directory, &run.run_id, seen, clock).ok().flatten().unwrap_or_default();
     if stands.is_empty() {
         // Whoever made the directory may have died before its name was durable; a record in it proves that it is.
         root.sync().map_err(unmade)?;

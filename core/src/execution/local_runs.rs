@@ -51,6 +51,16 @@ impl LocalRuns {
         &self.boundary
     }
 
+    /// Prepares an intake turn and gives `{receipt, native}`: the harness was asked for its version, and `native` is the command
+    /// line that enforces the boundary, which the turn is started with.
+    ///
+    /// # Errors
+    /// As [`Boundary::prepare`].
+    pub fn prepare(&self, input: Object, abort: &AbortToken) -> Result<Object> {
+        let prepared = drive(self.boundary.prepare(input, abort.clone()))?;
+        Ok(prepared.as_object().cloned().unwrap_or_default())
+    }
+
     /// Starts a run and gives its job record. Its process is on disk before it does anything (EX-LOC-03).
     ///
     /// # Errors

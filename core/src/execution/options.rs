@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::backoff::Jitter;
 use super::capability::record::Location;
-use super::capability::{Adapter, Capability, ExecutionRegistry, Registered};
+use super::capability::{Adapter, Capability, ExecutionRegistry, Registered, RunnerParts};
 use super::contract::{Method, Methods};
 use super::faults::Faults;
 use super::health::{ExternalHealth, FixedHealth, Health, HealthRecord};
@@ -152,11 +152,26 @@ impl ExecutionOptions {
             }
         };
         match (&self.adapter, capability.location) {
-            (Adapter::Transport(_), Location::Remote) | (Adapter::Runner(_), Location::Local) => {
-                Ok(capability)
-            }
+            (Adapter::Transport(_), Location::Remote) => Ok(capability),
+            (Adapter::Runner(_), Location::Local) => self.with_profile(capability),
             (Adapter::Transport(_), Location::Local) => Err(wrong("a transport does not fit a local record")),
             (Adapter::Runner(_), Location::Remote) => Err(wrong("a runner does not fit a remote record")),
+        }
+    }
+
+    /// The record of a local provider with what the built-in runner's profile brings for its preparation (EX-CAP-27). A record
+    /// whose boundary the profile does not enforce stays as it is, and nothing is prepared by it.
+    fn with_profile(&self, capability: Capability) -> Result<Capability> {
+        let known = self.process_host.as_ref().and_then(|host| host.preparation(&capability.provider));
+        let declared = capability.preparation.as_ref();
+        match known.filter(|known| declared.is_some_and(|declared| declared.boundary == known.boundary)) {
+            None => Ok(capability),
+            Some(known) => RunnerParts {
+                render: true,
+                configure: false,
+                minimum_version: Some(known.minimum_version.clone()),
+            }
+            .complete(&capability),
         }
     }
 
@@ -182,7 +197,7 @@ fn adapter(options: &Object) -> Result<Adapter> {
             let words = names.iter().map(|name| name.as_str().unwrap_or_default());
             Ok(Adapter::Transport(Methods::from_words(words)?))
         }
-        (None, Some(_)) => Ok(Adapter::Runner(super::capability::RunnerParts::default())),
+        (None, Some(_)) => Ok(Adapter::Runner(RunnerParts::default())),
         (Some(_), Some(_)) => Err(wrong("both transport and runner are given")),
         (None, None) => Err(wrong("neither transport nor runner is given")),
     }

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::{input, io_error};
 use super::event::GapReason;
@@ -19,10 +19,11 @@ use crate::error::Result;
 use crate::host::Host;
 use crate::redaction::{Patterns, Redactor, Secrets};
 use crate::storage::{
-    self, DataAccess, DataFile, Directory, Durability, Replacement, StagedNames, sweep_abandoned,
+    self, DataAccess, DataFile, Directory, Durability, Replacement, Seen, StagedNames, sweep_abandoned,
 };
 
 const STAGED: &str = ".local-output.json.tmp-";
+const UNREADABLE: &str = "local-output.json cannot be read";
 /// A state has one page of at most [`MAX_PAGE_BYTES`], and members that this package may not know.
 const MAX_STATE_BYTES: u64 = 1024 * 1024;
 
@@ -83,6 +84,10 @@ pub struct LocalOutput {
     host: Host,
     secrets: Secrets,
     names: StagedNames,
+    /// Of the directory's name.
+    run_id: String,
+    /// By the run's id.
+    seen: Mutex<Seen<OutputState>>,
 }
 
 /// Without the secrets.
@@ -102,7 +107,32 @@ impl LocalOutput {
         let directory = directory.as_ref();
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let run = host.files.open(directory).map_err(|error| opening(&name, error))?;
-        Ok(LocalOutput { run, host: host.clone(), secrets: secrets.clone(), names: StagedNames::new(host) })
+        Ok(LocalOutput {
+            run,
+            host: host.clone(),
+            secrets: secrets.clone(),
+            names: StagedNames::new(host),
+            run_id: name.into_owned(),
+            seen: Mutex::default(),
+        })
+    }
+
+    /// With what was seen of runs before.
+    pub(super) fn with(mut self, seen: Seen<OutputState>) -> Self {
+        self.seen = Mutex::new(seen);
+        self
+    }
+
+    /// What was seen, for whoever comes back to these runs.
+    pub(super) fn into_seen(self) -> Seen<OutputState> {
+        self.seen.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stored(&self) -> Result<Option<OutputState>> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error| io_error(UNREADABLE, error);
+        let file = (&*self.run, LOCAL_OUTPUT);
+        seen.read(file, &self.run_id, MAX_STATE_BYTES, &*self.host.clock, failed, OutputState::parse)
     }
 
     /// What is next. Writes nothing. Of a drained run no byte of the output is read (EX-JRN-38).
@@ -110,7 +140,7 @@ impl LocalOutput {
     /// # Errors
     /// `EXECUTION_QUEUE` and `EXECUTION_VERSION` for a state that cannot be believed, `EXECUTION_IO`.
     pub fn next(&self, run: LocalRun) -> Result<Next> {
-        let stored = read_state(&*self.run)?;
+        let stored = self.stored()?;
         let has_begun = stored.is_some();
         let state = stored.unwrap_or_default();
         if let Some(page) = state.page {
@@ -158,7 +188,7 @@ impl LocalOutput {
     /// # Errors
     /// `EXECUTION_INPUT` for a page that is not the next one, `EXECUTION_QUEUE`, `EXECUTION_VERSION`, `EXECUTION_IO`.
     pub fn save(&mut self, page: &OutputPage) -> Result<()> {
-        let state = read_state(&*self.run)?.unwrap_or_default();
+        let state = self.stored()?.unwrap_or_default();
         match &state.page {
             Some(stands) if stands == page => return Ok(()),
             None if page.start == state.cursor => {}
@@ -174,7 +204,7 @@ impl LocalOutput {
     /// # Errors
     /// `EXECUTION_INPUT` where another page stands or none, `EXECUTION_QUEUE`, `EXECUTION_VERSION`, `EXECUTION_IO`.
     pub fn finish(&mut self, page: &OutputPage) -> Result<()> {
-        let state = read_state(&*self.run)?.unwrap_or_default();
+        let state = self.stored()?.unwrap_or_default();
         if state.page.as_ref() != Some(page) {
             return Err(input("the page is not the saved one of this run"));
         }
@@ -203,12 +233,23 @@ impl LocalOutput {
         journal: &mut Journal,
         at: &mut dyn FnMut(OutputPoint) -> Result<()>,
     ) -> Result<Served> {
+        self.serve_into(run, &mut |page| journal.append(&page.events).map(drop), at)
+    }
+
+    /// As [`LocalOutput::serve_at`], with what appends the events of a page and is durable once it has returned. It is asked
+    /// only where there is a page.
+    pub(super) fn serve_into(
+        &mut self,
+        run: LocalRun,
+        append: &mut dyn FnMut(&OutputPage) -> Result<()>,
+        at: &mut dyn FnMut(OutputPoint) -> Result<()>,
+    ) -> Result<Served> {
         let mut served = Served { records: 0, bytes: 0, is_left: true };
         match self.next(run)? {
             Next::Page(page) => {
                 self.save(&page)?;
                 at(OutputPoint::Page)?;
-                journal.append(&page.events)?;
+                append(&page)?;
                 at(OutputPoint::Events)?;
                 self.finish(&page)?;
                 (served.records, served.bytes) = (page.events.len(), page.end - page.start);
@@ -226,7 +267,7 @@ impl LocalOutput {
     /// # Errors
     /// `EXECUTION_QUEUE`, `EXECUTION_VERSION`, `EXECUTION_IO`.
     pub fn note_pending(&mut self) -> Result<()> {
-        let mut state = read_state(&*self.run)?.unwrap_or_default();
+        let mut state = self.stored()?.unwrap_or_default();
         let size = size_of(open_log(&*self.run)?.as_deref())?;
         let pending =
             state.page.is_some() || state.lost.is_none() && size.is_some_and(|size| size > state.cursor);
@@ -243,7 +284,7 @@ impl LocalOutput {
     /// # Errors
     /// As [`LocalOutput::next`].
     pub fn clean_up(&self, run: LocalRun) -> Result<bool> {
-        Ok(!is_drained(&*self.run, run)?
+        Ok(!is_drained_as(self.stored()?, &*self.run, run)?
             || retention::clean_up(&*self.run, run.started_at_ms, self.host.clock.wall_ms())?)
     }
 
@@ -253,7 +294,7 @@ impl LocalOutput {
     /// # Errors
     /// As [`LocalOutput::next`].
     pub fn is_left(&self) -> Result<bool> {
-        let stored = read_state(&*self.run)?;
+        let stored = self.stored()?;
         let size = size_of(open_log(&*self.run)?.as_deref())?;
         Ok((stored.is_some() || size.is_some()) && !stored.unwrap_or_default().is_drained(size))
     }
@@ -270,7 +311,10 @@ impl LocalOutput {
 /// # Errors
 /// As [`LocalOutput::next`].
 pub(super) fn is_drained(directory: &dyn Directory, run: LocalRun) -> Result<bool> {
-    let stored = read_state(directory)?;
+    is_drained_as(read_state(directory)?, directory, run)
+}
+
+fn is_drained_as(stored: Option<OutputState>, directory: &dyn Directory, run: LocalRun) -> Result<bool> {
     if !run.has_exited {
         return Ok(false);
     }
@@ -294,7 +338,7 @@ pub(super) fn read_state(run: &dyn Directory) -> Result<Option<OutputState>> {
     let mut bytes = Vec::new();
     match run.read(LOCAL_OUTPUT, MAX_STATE_BYTES, &mut bytes) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error("local-output.json cannot be read", error)),
+        Err(error) => Err(io_error(UNREADABLE, error)),
         // What is cut off at the limit is no JSON any more, and is refused as such.
         Ok(_) => OutputState::parse(&bytes).map(Some),
     }

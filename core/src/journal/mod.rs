@@ -64,6 +64,7 @@ pub use event::{Content, Event, GapReason, Key, Owner, Provenance, replay_key};
 pub use index::{INDEX, LOG_META, PROJECTED};
 pub use local_output::{LocalOutput, LocalRun, Next, OutputPoint, Served};
 pub use output_page::{MAX_PAGE_BYTES, MAX_PAGE_RECORDS, OutputPage};
+pub(crate) use output_queue::SeenOutput;
 pub use output_queue::{OUTPUT_QUEUE, OutputQueue, Pass, Source};
 pub use output_state::LOCAL_OUTPUT;
 pub(crate) use output_state::{check_member, number};

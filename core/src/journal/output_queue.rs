@@ -13,18 +13,20 @@ use std::sync::Arc;
 use super::error::{input, io_error, queue_error};
 use super::event::Owner;
 use super::local_output::{LocalOutput, LocalRun, OutputPoint, Served, is_drained, persist, read_state};
-use super::output_state::check_member;
+use super::output_page::OutputPage;
+use super::output_state::{OutputState, check_member};
 use super::retention::has_private_files;
 use super::writer::{Journal, opening};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Value, canonical};
 use crate::redaction::{Patterns, Redactor, Secrets};
-use crate::storage::{Directory, StagedNames, sweep_abandoned};
+use crate::storage::{Directory, Seen, StagedNames, sweep_abandoned};
 
 /// The queue's name in a task's root.
 pub const OUTPUT_QUEUE: &str = "local-output-queue.json";
 const STAGED: &str = ".local-output-queue.json.tmp-";
+const UNREADABLE: &str = "local-output-queue.json cannot be read";
 /// A queue longer than this is none: it has room for more than ten thousand runs.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -54,6 +56,16 @@ pub struct OutputQueue {
     root: Arc<dyn Directory>,
     host: Host,
     names: StagedNames,
+    seen: SeenOutput,
+}
+
+/// What the queue and the states of the runs said when a pass last read them.
+#[derive(Debug, Default)]
+pub(crate) struct SeenOutput {
+    /// By the empty path.
+    queue: Seen<Queue>,
+    /// By the runs' ids.
+    states: Seen<OutputState>,
 }
 
 impl fmt::Debug for OutputQueue {
@@ -79,7 +91,18 @@ impl OutputQueue {
         let path = root.as_ref().to_owned();
         let root =
             host.files.open(&path).map_err(|error| io_error("the task's root cannot be opened", error))?;
-        Ok(OutputQueue { path, root, host: host.clone(), names: StagedNames::new(host) })
+        let seen = SeenOutput::default();
+        Ok(OutputQueue { path, root, host: host.clone(), names: StagedNames::new(host), seen })
+    }
+
+    /// As [`OutputQueue::open`], of a root that is open already, with what was seen before.
+    pub(crate) fn over(root: Arc<dyn Directory>, path: PathBuf, host: &Host, seen: SeenOutput) -> Self {
+        OutputQueue { path, root, host: host.clone(), names: StagedNames::new(host), seen }
+    }
+
+    /// What was seen, for the next pass.
+    pub(crate) fn into_seen(self) -> SeenOutput {
+        self.seen
     }
 
     /// The queued runs, in the order in which they are served.
@@ -151,7 +174,7 @@ impl OutputQueue {
         source: &mut dyn FnMut(&str) -> Result<Source>,
         at: &mut dyn FnMut(OutputPoint) -> Result<()>,
     ) -> Result<Pass> {
-        let queue = self.read();
+        let queue = self.read_again();
         let first = queue.as_ref().ok().and_then(|queue| queue.runs.first().cloned());
         let queued = queue.and_then(|queue| self.serve_first(queue, source, at));
         let current = current.filter(|run_id| first.as_deref() != Some(run_id));
@@ -175,7 +198,7 @@ impl OutputQueue {
     }
 
     fn turn(
-        &self,
+        &mut self,
         run_id: &str,
         source: &mut dyn FnMut(&str) -> Result<Source>,
         at: &mut dyn FnMut(OutputPoint) -> Result<()>,
@@ -188,8 +211,14 @@ impl OutputQueue {
         let path = self.path.join(run_id);
         // The events are redacted already, with the retained secrets of the run besides.
         let redactor = Redactor::new(&secrets, Patterns::Recognised)?;
-        let mut journal = Journal::open(&path, owner, &self.host, &redactor)?;
-        LocalOutput::open(&path, &self.host, &secrets)?.serve_at(run, &mut journal, at)
+        let mut append = |page: &OutputPage| {
+            Journal::open(&path, owner.clone(), &self.host, &redactor)?.append(&page.events).map(drop)
+        };
+        let seen = std::mem::take(&mut self.seen.states);
+        let mut output = LocalOutput::open(&path, &self.host, &secrets)?.with(seen);
+        let served = output.serve_into(run, &mut append, at);
+        self.seen.states = output.into_seen();
+        served
     }
 
     /// Takes the first run out, and puts it at the end if anything of it is left.
@@ -223,11 +252,18 @@ impl OutputQueue {
         }
     }
 
+    fn read_again(&mut self) -> Result<Queue> {
+        let failed = |error| io_error(UNREADABLE, error);
+        let file = (&*self.root, OUTPUT_QUEUE);
+        let read = self.seen.queue.read(file, "", MAX_BYTES, &*self.host.clock, failed, Queue::parse)?;
+        Ok(read.unwrap_or_default())
+    }
+
     fn read(&self) -> Result<Queue> {
         let mut bytes = Vec::new();
         match self.root.read(OUTPUT_QUEUE, MAX_BYTES, &mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Queue::default()),
-            Err(error) => Err(io_error("local-output-queue.json cannot be read", error)),
+            Err(error) => Err(io_error(UNREADABLE, error)),
             // What is cut off at the limit is no JSON any more, and is refused as such.
             Ok(_) => Queue::parse(&bytes),
         }

@@ -89,6 +89,11 @@ impl ProcessHost {
         supervisor::find(self.supervisor.as_deref())
     }
 
+    /// The profile of this name.
+    pub(super) fn profile(&self, name: &str) -> Option<&Profile> {
+        self.profiles.get(name)
+    }
+
     /// Whether this system is one on which harnesses can be run.
     #[must_use]
     pub const fn is_supported() -> bool {
@@ -176,8 +181,14 @@ impl ProcessHost {
 
     /// Brings the session of a run up to what was seen of its tree: a stamp while it lives, its end once it is gone. What cannot
     /// be written now is written by whoever looks next.
-    pub fn tell_session(&self, run: &dyn Directory, process: &Value, tree: &str, host: &Host) {
-        let Ok(Some(session)) = RunSession::read(run) else { return };
+    pub fn tell_session(
+        &self,
+        session: &RunSession,
+        run: &dyn Directory,
+        process: &Value,
+        tree: &str,
+        host: &Host,
+    ) {
         match tree {
             "alive" => session.is_alive(host),
             "gone" => {

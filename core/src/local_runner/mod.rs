@@ -4,6 +4,7 @@
 //! - `spec`: what is to be started; `launch`: how it is started, through the program `gallivant-supervise` that `supervisor` finds;
 //! - `process`: what a job record says of a run's processes; `exit`: what the supervisor has recorded of their end;
 //! - `session`: the harness state of a run, its lease, and what its hooks are given;
+//! - `preparation`: the version of a harness, and the command line of a prepared turn;
 //! - `observe`: what is left of a run's tree; `stop`: signals to it;
 //! - [`profiles`]: harnesses as data, and what their output says of a run.
 //!
@@ -13,6 +14,7 @@ mod exit;
 mod host;
 mod launch;
 mod observe;
+mod preparation;
 mod process;
 pub mod profiles;
 mod session;
@@ -25,6 +27,7 @@ pub use exit::{EXIT, ExitRecord};
 pub use host::{ProcessHost, Spawn, Spawned};
 pub use launch::Gate;
 pub use observe::{Member, Seen, is_led, observe};
+pub use preparation::Unprepared;
 pub use process::RunProcess;
 pub use session::{RunSession, SESSION};
 pub use settle::{Told, read_outcome};

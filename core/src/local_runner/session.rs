@@ -8,11 +8,12 @@ use std::io;
 use std::path::PathBuf;
 
 use super::exit::ExitRecord;
+use crate::clock::Clock;
 use crate::harness_state::{Claimant, LEASE, Options, SessionEnvironment, WriterIdentity, claim, mint_token};
 use crate::host::Host;
 use crate::json::{Number, Object, Value};
 use crate::process::RecordedProcess;
-use crate::storage::Directory;
+use crate::storage::{Directory, Seen};
 
 /// The file in a run's directory.
 pub const SESSION: &str = "session.json";
@@ -83,11 +84,25 @@ impl RunSession {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map(drop)?,
         }
-        let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
-        Ok(value.and_then(|value| RunSession::parse(&value)))
+        Ok(RunSession::parse(&bytes))
     }
 
-    fn parse(value: &Value) -> Option<Self> {
+    /// As [`RunSession::read`], of a session that may have been read before.
+    ///
+    /// # Errors
+    /// As [`RunSession::read`].
+    pub(crate) fn read_again(
+        run: &dyn Directory,
+        run_id: &str,
+        seen: &mut Seen<Option<Self>>,
+        clock: &dyn Clock,
+    ) -> io::Result<Option<Self>> {
+        let judge = |bytes: &[u8]| Ok(RunSession::parse(bytes));
+        Ok(seen.read((run, SESSION), run_id, MAX_BYTES, clock, |error| error, judge)?.flatten())
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let value = Value::parse(std::str::from_utf8(bytes).ok()?).ok()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let identity = WriterIdentity {
             agent: text("agent")?,

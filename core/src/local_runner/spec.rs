@@ -186,7 +186,7 @@ fn environment(spec: &Object) -> Result<Vec<(String, String)>, String> {
 }
 
 /// As the shell looks for a program: by its path, or in the directories of its own `PATH`.
-fn find(program: &str, cwd: &Path, env: &[(String, String)]) -> Option<PathBuf> {
+pub(super) fn find(program: &str, cwd: &Path, env: &[(String, String)]) -> Option<PathBuf> {
     let is_program =
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     if program.contains('/') {

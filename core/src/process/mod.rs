@@ -3,8 +3,10 @@
 //! - `identity`: pid, start time, boot, pid namespace and host, the five that together name one process;
 //! - `recorded`: a process as a record on disk names it;
 //! - `table`: the trait through which all such facts come in; `linux`, `darwin` and `other`: the machine's own table;
+//! - [`bounded`]: a process that is run to its end for what it prints;
 //! - `tree`: which processes stand below others; `signal`: how one is signalled, and no other.
 
+pub mod bounded;
 // Its decisions are tested on every system, over bytes as macOS says them.
 #[cfg(any(target_os = "macos", test))]
 mod darwin;

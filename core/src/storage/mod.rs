@@ -5,6 +5,7 @@
 //! - `data_file`: files that are read and written at offsets;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
 //! - `look`: whether what was read still stands, by `stat` alone;
+//! - `seen`: small files that are read once and looked at afterwards;
 //! - `medium`: on what kind of file system a directory lies;
 //! - `replace`: staging and publication in two durabilities;
 //! - `file_lock`: `flock` locks on permanent files, by polling;
@@ -23,6 +24,7 @@ mod os_lock;
 #[cfg(target_os = "linux")]
 mod os_watch;
 mod replace;
+mod seen;
 mod watch;
 
 pub use data_file::{DataAccess, DataFile};
@@ -36,6 +38,7 @@ pub use medium::{Medium, medium};
 pub use os_directory::OsFileSystem;
 pub(crate) use replace::ABANDONED_AFTER;
 pub use replace::{Durability, Replacement, StagedNames, publish, publish_pieces, sweep_abandoned};
+pub(crate) use seen::Seen;
 pub use watch::{Alarm, Interest, Notice, Notifier, PollingNotifier, Waker, WatchId};
 
 /// File systems that other machines change too: NFS, SMB, CIFS, SMB2, 9p, Ceph, AFS, Coda, GFS2, OCFS2 (`f_type` by

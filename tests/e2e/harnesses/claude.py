@@ -151,7 +151,7 @@ LOCAL_BEGIN = "none unknown:claimed? ready"
 NEXT = f"unknown:claimed? ready idle active idle {END}"
 LOCAL = Local(
     args=FREE, model="claude-opus-5-5", denied_args=(), tool=bash, mints=True, cost=True,
-    denied={"denials": 1},
+    denied={"denials": 1}, boundary="tools-off", prepared={"answers": 0},
     states={
         "succeeds": f"{LOCAL_BEGIN} active idle {END}",
         "denied": f"{LOCAL_BEGIN} active ( active/permission active )? idle {END}",
@@ -161,6 +161,7 @@ LOCAL = Local(
         "restarted": f"{LOCAL_BEGIN} active idle {END}",
         "resumed": f"{LOCAL_BEGIN} active idle {END} {NEXT}",
         "interrupted": f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-143 {NEXT}",
+        "prepared": f"{LOCAL_BEGIN} ended=exit-0",
     },
     documented={"fails": ("Errors", f"{LOCAL_BEGIN} active ended:other=session-end ended=exit-1")},
 )

@@ -41,6 +41,13 @@ ALL = ("--skip-git-repo-check", "--dangerously-bypass-hook-trust")
 FREE = (*ALL, "--dangerously-bypass-approvals-and-sandbox")
 
 
+def provider_settings(place: Place) -> list[str]:
+    """What a turn that ignores the user's settings is told of the fake provider."""
+    own = f'{{name="fake",base_url="http://127.0.0.1:{place.port}/v1",wire_api="responses",env_key="FAKE_API_KEY",' \
+          'request_max_retries=0,stream_max_retries=0}'
+    return ["-c", 'model_provider="fake"', "-c", f"model_providers.fake={own}", "-c", "check_for_update_on_startup=false"]
+
+
 def headless(prompt: str, *more: str, actions: tuple = ()) -> Start:
     return Start(("exec", *(more or FREE), "--json", prompt), actions)
 
@@ -145,7 +152,9 @@ LOCAL = Local(
         "stubborn": f"{LOCAL_BEGIN} active ended=signal-TERM",
         "restarted": f"{LOCAL_BEGIN} active idle {END}",
         "resumed": f"{LOCAL_BEGIN} active idle {END} unknown:claimed? ready idle active idle {END}",
+        "prepared": f"{LOCAL_BEGIN} ended=exit-0",
     },
+    boundary="isolated-profile", profile=provider_settings,
 )
 
 

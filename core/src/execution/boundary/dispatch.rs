@@ -93,10 +93,11 @@ async fn start(
         let error = Error::new(Code::ExecutionIo, "job.json cannot be saved");
         return Err(refuse(task, before, operation_id, error.code().name(), error));
     }
+    let spec = super::process_host::spec(&task.inner, input)?;
     let start = local::Start {
         operation_id,
         run_id,
-        spec: &input.spec,
+        spec: &spec,
         prompt: &input.prompt,
         model: input.model.as_str(),
         is_resumed: input.action == Action::Continue,
@@ -159,7 +160,7 @@ fn checked(task: &Task, input: &DispatchInput, abort: &AbortToken) -> Result<tra
     }
     check_active(task, input)?;
     inner.capability.check(&choice(input))?;
-    super::process_host::check(inner)?;
+    super::process_host::check(inner, input)?;
     if !inner.options.is_local() {
         check_method(inner, input.action)?;
     }

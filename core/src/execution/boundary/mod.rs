@@ -54,10 +54,11 @@ use super::options::ExecutionOptions;
 use super::preparation::{Judgement, Status};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-use crate::journal::Journal;
+use crate::journal::{Journal, SeenOutput};
 use crate::json::{Object, Value};
+use crate::local_runner::RunSession;
 use crate::redaction::{Patterns, Redactor};
-use crate::storage::Directory;
+use crate::storage::{Directory, Seen};
 
 /// The version of the contract between a boundary and its host (EX-BND-01).
 pub const EXECUTION_VERSION: u64 = 1;
@@ -98,6 +99,19 @@ struct Files {
     writer: Writer,
     /// The journal of the run that was passed last.
     journal: Option<Journal>,
+    seen: SeenRecords,
+}
+
+/// What small records of the task have said when they were last read, each by its run or by its path. They are read under the
+/// task's lock, and one that stands unchanged is not read again.
+#[derive(Debug, Default)]
+struct SeenRecords {
+    jobs: Seen<Object>,
+    sessions: Seen<Option<RunSession>>,
+    /// The files whose version was found to be one of ours.
+    versions: Seen<()>,
+    latest: Seen<Vec<u8>>,
+    output: SeenOutput,
 }
 
 impl Inner {
@@ -188,6 +202,7 @@ impl Boundary {
             ledger: LedgerFile::default(),
             writer: Writer::new(host, Arc::clone(&options.faults)),
             journal: None,
+            seen: SeenRecords::default(),
         };
         Ok(Boundary {
             inner: Arc::new(Inner {

@@ -1,16 +1,20 @@
 //! Preparation on this machine: the harness's version, its own configuration, the enforced command line (EX-PRE-11, EX-PRE-13,
 //! EX-PRE-33, EX-CAP-27).
 //!
-//! What only the harness's profile knows is asked of the process host, each as a call of the machine: `version {provider}` gives
-//! `{version}`, `configure {provider, phase, environment}` gives an object or null, and `render {provider, phase, prompt, model,
-//! environment}` gives `{cmd, args, options?}`.
+//! What only the harness's profile knows is asked of the process host, each as a call of the machine: `version {provider,
+//! environment}` gives `{version}`, `configure {provider, phase, environment}` gives an object or null, and `render {provider,
+//! phase, prompt, model, environment}` gives `{cmd, args, options?}`. The built-in process host answers inside the core.
 
 use super::Inner;
 use crate::error::{Code, Error, Result};
 use crate::execution::capability::record::Preparation;
-use crate::execution::contract::Phase;
+use crate::execution::contract::{ErrorKind, Phase, TransportError};
+use crate::execution::ledger::lock::AbortToken;
+use crate::execution::limits::native_probe_ms;
 use crate::execution::machine::{Ended, Line, Port, Request};
 use crate::json::{Object, Value};
+use crate::local_runner::{ProcessHost, Unprepared};
+use crate::process::bounded::Failure;
 
 /// The names that a prepared turn may have in its environment, but for those of its secrets (EX-PRE-13).
 const NATIVE_ENVIRONMENT: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TERM", "TMPDIR"];
@@ -36,31 +40,35 @@ pub(super) struct Wanted<'a> {
 pub(super) async fn prepare(
     inner: &Inner,
     line: &Line,
+    abort: &AbortToken,
     declared: &Preparation,
     wanted: &Wanted<'_>,
 ) -> Result<Value> {
+    let ask = |method, input| ask(inner, line, abort, method, input);
     let Some(minimum) = declared.minimum_version.as_deref().filter(|_| declared.render) else {
         let message = "a native preparation needs render and minimumVersion, field=`preparation`";
         return Err(Error::new(Code::ExecutionPreparation, message));
     };
     let mut common = Object::new();
     common.insert("provider", Value::from(inner.owner.provider.as_str()));
-    let version = ask(line, "version", common.clone()).await?;
-    let version = version.get("version").and_then(Value::as_str).unwrap_or_default();
+    common.insert("environment", allowed(wanted.environment, &inner.capability.authentication.secret_names));
+    let told = ask("version", common.clone()).await?;
+    let version = told.get("version").and_then(Value::as_str).unwrap_or_default();
     if !is_at_least(version, minimum) {
-        let message = format!("the harness is too old, or its version is not known, minimum=`{minimum}`");
+        let why = told.get("why").and_then(Value::as_str);
+        let why = why.unwrap_or("the harness is too old, or its version is not known");
+        let message = format!("{why}, minimum=`{minimum}`");
         return Err(Error::new(Code::ExecutionPreparation, message).with_reason("version").with_remedy(
             "install a version of the harness that enforces the preparation, then prepare again",
         ));
     }
     common.insert("phase", Value::from(wanted.phase.word()));
-    common.insert("environment", allowed(wanted.environment, &inner.capability.authentication.secret_names));
     if declared.configure {
-        ask(line, "configure", common.clone()).await?;
+        ask("configure", common.clone()).await?;
     }
     common.insert("prompt", Value::from(wanted.prompt));
     common.insert("model", wanted.model.clone());
-    let rendered = ask(line, "render", common).await?;
+    let rendered = ask("render", common).await?;
     let shape =
         || Error::new(Code::ExecutionProtocol, "a rendered command line is none").with_reason("shape");
     let cmd = rendered.get("cmd").and_then(Value::as_str).filter(|cmd| !cmd.is_empty()).ok_or_else(shape)?;
@@ -76,15 +84,24 @@ pub(super) async fn prepare(
     Ok(Value::Object(members.into_iter().collect()))
 }
 
-async fn ask(line: &Line, method: &'static str, input: Object) -> Result<Value> {
+async fn ask(
+    inner: &Inner,
+    line: &Line,
+    abort: &AbortToken,
+    method: &'static str,
+    input: Object,
+) -> Result<Value> {
     let failed = |code, reason, what: &str| {
         Err(Error::new(code, format!("{what}, method=`{method}`")).with_reason(reason))
     };
-    match line
-        .call(Request { port: Port::Process, method, input, limit: REPLY_BYTES, patience_ms: None })
-        .await
-        .ended
-    {
+    let ended = match &inner.options.process_host {
+        Some(host) => answered(inner, host, abort, method, &input),
+        None => {
+            let port = Port::Process;
+            line.call(Request { port, method, input, limit: REPLY_BYTES, patience_ms: None }).await.ended
+        }
+    };
+    match ended {
         Ended::Value(text) => match Value::parse(&text) {
             Ok(value @ (Value::Object(_) | Value::Null)) => Ok(value),
             _ => failed(Code::ExecutionProtocol, "shape", "a reply is no object"),
@@ -101,8 +118,38 @@ async fn ask(line: &Line, method: &'static str, input: Object) -> Result<Value> 
     }
 }
 
+/// What the built-in process host says to a step.
+fn answered(
+    inner: &Inner,
+    host: &ProcessHost,
+    abort: &AbortToken,
+    method: &'static str,
+    input: &Object,
+) -> Ended {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let provider = inner.owner.provider.as_str();
+    let environment = input.get("environment").unwrap_or(&Value::Null);
+    let reply = if method == "version" {
+        let ms = native_probe_ms(Some(&inner.options.limits));
+        let version = host.version(provider, environment, ms, &*inner.host.clock, &|| abort.is_aborted());
+        match version {
+            Err(Unprepared::Silent(Failure::Cancelled)) => return Ended::Aborted,
+            Err(Unprepared::Silent(Failure::Deadline)) => return Ended::Deadline,
+            // Its version is not known then, and whoever has to mend it is told why.
+            Err(why) => Ok([("why", Value::from(why.to_string()))].into_iter().collect::<Object>()),
+            Ok(version) => Ok([("version", Value::from(version))].into_iter().collect::<Object>()),
+        }
+    } else {
+        host.render(provider, text("prompt").unwrap_or_default(), text("model"), environment)
+    };
+    match reply {
+        Ok(reply) => Ended::Value(Value::Object(reply).to_json()),
+        Err(why) => Ended::Error(TransportError::of(ErrorKind::Io, why.to_string())),
+    }
+}
+
 /// The variables that a prepared turn gets.
-fn allowed(given: &Value, secret_names: &[String]) -> Value {
+pub(super) fn allowed(given: &Value, secret_names: &[String]) -> Value {
     let is_allowed = |name: &str| {
         NATIVE_ENVIRONMENT.contains(&name)
             || name.starts_with(LOCALE)
@@ -113,11 +160,13 @@ fn allowed(given: &Value, secret_names: &[String]) -> Value {
     Value::Object(kept.map(|(name, value)| (name.to_owned(), value.clone())).collect())
 }
 
-/// Whether a version, as a harness prints it, is this one or a later one. Numbers are compared one by one, what is missing is
-/// 0, and whatever follows the numbers says nothing. What has no number at its beginning is not known.
+/// Whether a version, as a harness prints it, is this one or a later one. It is the first word that begins with a number, since
+/// some print their name before it. Numbers are compared one by one, what is missing is 0, and whatever follows the numbers says
+/// nothing. Where no word begins so it is not known.
 fn is_at_least(version: &str, minimum: &str) -> bool {
     let numbers = |text: &str| -> Option<Vec<u64>> {
-        let text = text.trim().trim_start_matches('v');
+        let mut words = text.split_whitespace().map(|word| word.trim_start_matches('v'));
+        let text = words.find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let found: Option<Vec<u64>> =
             text[..end].trim_end_matches('.').split('.').map(|part| part.parse().ok()).collect();
@@ -136,14 +185,23 @@ mod tests {
 
     #[test]
     fn ex_pre_33_versions_are_compared_by_their_numbers() {
-        for (version, minimum) in
-            [("2.1.0", "2.1.0"), ("v10.0", "9.9.9"), ("2.1.0 (Claude Code)", "2.1"), ("1.0.1-rc.1", "1.0.1")]
-        {
+        for (version, minimum) in [
+            ("2.1.0", "2.1.0"),
+            ("v10.0", "9.9.9"),
+            ("2.1.0 (Claude Code)", "2.1"),
+            ("1.0.1-rc.1", "1.0.1"),
+            ("codex-cli 0.171.0", "0.171.0"),
+        ] {
             assert!(is_at_least(version, minimum), "{version} {minimum}");
         }
-        for (version, minimum) in
-            [("2.0.9", "2.1.0"), ("", "1"), ("nightly", "1"), ("1", "1.0.1"), ("..", "1")]
-        {
+        for (version, minimum) in [
+            ("2.0.9", "2.1.0"),
+            ("", "1"),
+            ("nightly", "1"),
+            ("1", "1.0.1"),
+            ("..", "1"),
+            ("tool 2.0.9 v3", "2.1.0"),
+        ] {
             assert!(!is_at_least(version, minimum), "{version} {minimum}");
         }
     }

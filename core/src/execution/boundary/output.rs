@@ -1,6 +1,8 @@
 //! The raw output of process runs in a pass (EX-JRN-35): one page of the first queued run and one of the current one, taken into
 //! their journals behind everything else that the pass does.
 
+use std::sync::Arc;
+
 use super::pass::journal_owner;
 use super::task::Task;
 use crate::error::{Code, Error, Result};
@@ -15,7 +17,9 @@ pub(super) fn serve(task: &Task) -> Result<()> {
     if inner.options.process_host.is_none() || task.ledger.created_at.is_none() {
         return Ok(());
     }
-    let mut queue = OutputQueue::open(&inner.options.root, &inner.host)?;
+    let seen = std::mem::take(&mut task.files().seen.output);
+    let path = inner.options.root.clone();
+    let mut queue = OutputQueue::over(Arc::clone(&task.root), path, &inner.host, seen);
     let current = task.ledger.current().filter(|run| run.provider_job_id.is_some());
     let mut source = |run_id: &str| {
         let run = task.ledger.executions.get(run_id).ok_or_else(|| {
@@ -28,7 +32,9 @@ pub(super) fn serve(task: &Task) -> Result<()> {
         })
     };
     let mut at = |point: OutputPoint| task.point(point.name());
-    let served = queue.pass_at(current.map(|run| run.run_id.as_str()), &mut source, &mut at)?;
+    let served = queue.pass_at(current.map(|run| run.run_id.as_str()), &mut source, &mut at);
+    task.files().seen.output = queue.into_seen();
+    let served = served?;
     for (run_id, served) in [served.queued, served.current].into_iter().flatten() {
         if served.records > 0 {
             // The projection can be made again at any time.

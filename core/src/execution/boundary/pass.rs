@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::task::Task;
 use super::{Inner, collect, projection, reading};
+use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::execution::contract::Method;
 use crate::execution::contract::question::{Intent, Job};
@@ -23,7 +24,7 @@ use crate::execution::transition::{observe, repair};
 use crate::execution::version;
 use crate::journal::{AppendPoint, Event, GapReason, Journal, Owner, Projection, Provenance};
 use crate::json::{Object, Value};
-use crate::storage::Directory;
+use crate::storage::{Directory, Seen};
 
 /// A pass that is under way.
 pub(super) struct Pass {
@@ -131,7 +132,11 @@ fn check_times(task: &Task) -> Result<()> {
 /// The versions of all files that the pass would use (EX-REC-02, EX-UPG-06). What is no JSON is judged by whoever reads it.
 fn check_versions(task: &Task) -> Result<()> {
     crate::execution::controls::queued(&*task.root)?;
-    check_version(&*task.root, "queue", crate::journal::OUTPUT_QUEUE, 1)?;
+    let mut files = task.files();
+    let seen = &mut files.seen.versions;
+    let clock = &*task.inner.host.clock;
+    let queue = crate::journal::OUTPUT_QUEUE;
+    check_version((&*task.root, queue), queue, "queue", 1, seen, clock)?;
     let Some(run) = task.ledger.current() else { return Ok(()) };
     let directory = match task.root.open_directory(&run.run_id) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -144,22 +149,26 @@ fn check_versions(task: &Task) -> Result<()> {
         ("result", crate::journal::RESULT, 1),
         ("application", crate::execution::application::APPLICATION, 1),
     ] {
-        check_version(&*directory, kind, name, supported)?;
+        let path = format!("{}/{name}", run.run_id);
+        check_version((&*directory, name), &path, kind, supported, seen, clock)?;
     }
     Ok(())
 }
 
-fn check_version(directory: &dyn Directory, kind: &'static str, name: &str, supported: u64) -> Result<()> {
-    let mut bytes = Vec::new();
-    match directory.read_and_close(name, u64::from(u32::MAX), &mut bytes) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        read => read.map_err(unreadable)?,
-    };
-    let value = std::str::from_utf8(&bytes).ok().and_then(|text| Value::parse(text).ok());
-    match value {
+fn check_version(
+    (directory, name): (&dyn Directory, &str),
+    path: &str,
+    kind: &'static str,
+    supported: u64,
+    seen: &mut Seen<()>,
+    clock: &dyn Clock,
+) -> Result<()> {
+    let judge = |bytes: &[u8]| match std::str::from_utf8(bytes).ok().and_then(|text| Value::parse(text).ok())
+    {
         Some(Value::Object(object)) => version::check(kind, name, object.get("version"), supported),
         _ => Ok(()),
-    }
+    };
+    seen.read((directory, name), path, u64::from(u32::MAX), clock, unreadable, judge).map(drop)
 }
 
 fn repair_current(task: &mut Task) -> Result<()> {

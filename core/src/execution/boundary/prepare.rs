@@ -49,7 +49,7 @@ pub(super) async fn prepare(
     let declared = declared(&inner)?;
     if is_local {
         let wanted = native::Wanted { phase, prompt: &prompt, model: &model, environment: &environment };
-        let rendered = native::prepare(&inner, &line, declared, &wanted).await?;
+        let rendered = native::prepare(&inner, &line, &abort, declared, &wanted).await?;
         let fingerprint = fingerprint(phase, &prompt, declared, &rendered, &model, &Value::Null)?;
         let issued = issue_unless_stopped(&mut task, &abort, declared, phase, fingerprint)?;
         return Ok(Value::Object([("receipt", issued), ("native", rendered)].into_iter().collect()));

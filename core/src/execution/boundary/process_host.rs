@@ -1,14 +1,17 @@
 //! The process host that answers inside the core (EX-SEA-06): what it is asked, and the private files of a run that stand before
 //! its process can write (EX-LOC-14).
 
+use std::borrow::Cow;
 use std::sync::PoisonError;
 
-use super::Inner;
+use super::input::DispatchInput;
 use super::local::Start;
 use super::task::Task;
+use super::{Inner, native};
 use crate::error::{Code, Error, Result};
 use crate::execution::contract::{ErrorKind, TransportError, dispatch_not_sent_error};
 use crate::execution::job::number;
+use crate::execution::ledger::record::RunKind;
 use crate::execution::machine::{CallEnd, Ended};
 use crate::execution::money::{Nanos, Round};
 use crate::journal::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS};
@@ -18,12 +21,13 @@ use crate::local_runner::{
     EXIT, Gate, ProcessHost, RunProcess, RunSession, SESSION, Spawn, Told, is_led as is_tree_led,
 };
 use crate::process::Signal;
+use crate::storage::Directory;
 
 /// Refuses a dispatch that no process host could carry out here, before anything is saved (EX-LOC-01).
 ///
 /// # Errors
-/// `EXECUTION_CAPABILITY` with the reason `platform` or `unavailable`.
-pub(super) fn check(inner: &Inner) -> Result<()> {
+/// `EXECUTION_CAPABILITY` with the reason `platform` or `unavailable`; as [`spec`].
+pub(super) fn check(inner: &Inner, input: &DispatchInput) -> Result<()> {
     let Some(host) = &inner.options.process_host else { return Ok(()) };
     if !ProcessHost::is_supported() {
         return Err(Error::new(Code::ExecutionCapability, "harnesses cannot be run on this system")
@@ -37,7 +41,25 @@ pub(super) fn check(inner: &Inner) -> Result<()> {
                  in the variable GALLIVANT_SUPERVISE",
             ));
     }
-    Ok(())
+    spec(inner, input).map(drop)
+}
+
+/// What is to be started. Of a prepared turn that is the command line that was rendered, with the few variables that one may have
+/// (EX-PRE-06, EX-PRE-13), in the directory that the caller names.
+///
+/// # Errors
+/// `EXECUTION_INPUT` for a prepared turn whose spec has a command line of its own.
+pub(super) fn spec<'a>(inner: &Inner, input: &'a DispatchInput) -> Result<Cow<'a, Value>> {
+    let (Some(host), Some(given)) = (&inner.options.process_host, input.spec.as_object()) else {
+        return Ok(Cow::Borrowed(&input.spec));
+    };
+    if input.kind != RunKind::Intake || input.native.is_null() {
+        return Ok(Cow::Borrowed(&input.spec));
+    }
+    let variables = given.get("env").unwrap_or(&Value::Null);
+    let variables = native::allowed(variables, &inner.capability.authentication.secret_names);
+    let enforced = host.enforced(&inner.owner.provider, given, &input.native, &input.prompt, variables);
+    enforced.map(|spec| Cow::Owned(Value::Object(spec))).map_err(|message| super::input::wrong(&message))
 }
 
 /// Has the harness forked behind its gate. Whatever fails here, nothing was started and nothing will be (EX-LOC-25): the gate
@@ -88,7 +110,7 @@ fn claim(task: &Task, start: &Start<'_>) -> std::result::Result<Option<RunSessio
     let kept = task.root.open_directory(start.run_id).map_err(|error| error.to_string()).and_then(|run| {
         let mut text = session.to_value().to_json();
         text.push('\n');
-        let mut files = task.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = task.files();
         let below = format!("{}/", start.run_id);
         files.writer.persist(&*run, &below, SESSION, &text).map_err(|error| error.to_string())
     });
@@ -112,8 +134,25 @@ pub(super) fn is_led(task: &Task, run_id: &str) -> bool {
     };
     let (Some(host), Some((true, process))) = (&task.inner.options.process_host, led()) else { return false };
     let Ok(run) = task.root.open_directory(run_id) else { return false };
-    host.tell_session(&*run, &process, "alive", &task.inner.host);
+    tell_session(task, host, (run_id, &*run), &process, "alive");
     true
+}
+
+/// Tells the session of a run, where it has one, what was seen of its tree.
+fn tell_session(
+    task: &Task,
+    host: &ProcessHost,
+    (run_id, run): (&str, &dyn Directory),
+    process: &Value,
+    tree: &str,
+) {
+    let session = {
+        let mut files = task.files();
+        RunSession::read_again(run, run_id, &mut files.seen.sessions, &*task.inner.host.clock)
+    };
+    if let Ok(Some(session)) = session {
+        host.tell_session(&session, run, process, tree, &task.inner.host);
+    }
 }
 
 /// Answers what is asked of the process of a run.
@@ -136,7 +175,7 @@ fn answered(task: &Task, host: &ProcessHost, method: &str, input: &Object) -> st
         "observe" => {
             let reply = host.observe(&*run, process, kill_after, &task.inner.host)?;
             let tree = reply.get("tree").and_then(Value::as_str).unwrap_or_default();
-            host.tell_session(&*run, process, tree, &task.inner.host);
+            tell_session(task, host, (run_id, &*run), process, tree);
             Ok(reply)
         }
         "signal" => {
@@ -201,7 +240,7 @@ fn make_private_files(task: &Task, start: &Start<'_>) -> Result<()> {
 /// Of a run that never was.
 fn remove_private_files(task: &Task, run_id: &str) {
     let Ok(run) = task.root.open_directory(run_id) else { return };
-    let mut files = task.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut files = task.files();
     for name in [REDACTIONS, PROVIDER_LOG, EXIT, SESSION] {
         // What stays keeps the directory, which no ledger names.
         let _ = files.writer.remove(&*run, &format!("{run_id}/"), name);

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::Inner;
+use super::{Files, Inner};
 use crate::error::{Code, Error, Result};
 use crate::execution::faults::{self, FaultAnswer};
 use crate::execution::ledger::lock::{self, AbortToken, EXECUTION_LOCK};
@@ -77,7 +77,7 @@ impl Task {
     /// Brings the receipts of controls up to the ledger. A failure is not told: the ledger stands, and the next pass comes here
     /// again.
     pub(super) fn align_receipts(&self) {
-        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files();
         let _ = controls::align_receipts(&*self.root, &self.ledger, &mut files.writer);
     }
 
@@ -96,9 +96,11 @@ impl Task {
             self.inner.sync_root_name()?;
             controls::make(&*self.root)?;
         }
-        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let files = &mut *files;
-        files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
+        {
+            let mut files = self.files();
+            let files = &mut *files;
+            files.ledger.persist(&*self.root, &ledger, &mut files.writer)?;
+        }
         self.saved = ledger.clone();
         self.ledger = ledger;
         Ok(())
@@ -107,6 +109,11 @@ impl Task {
     /// As [`Task::align`], with the exit that a collected result tells.
     pub(super) fn align_with_exit(&self, run_id: &str, exit: &Value) {
         self.write_job(run_id, Some(exit));
+    }
+
+    /// The files of the task, which whoever has the task's lock works with.
+    pub(super) fn files(&self) -> MutexGuard<'_, Files> {
+        self.inner.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The directory of a run.
@@ -127,9 +134,11 @@ impl Task {
     }
 
     fn write_job(&self, run_id: &str, exit: Option<&Value>) {
-        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files();
         if let Some(run) = self.saved.executions.get(run_id) {
-            let _ = job::align(&*self.root, &self.saved, run, exit, &mut files.writer);
+            let files = &mut *files;
+            let with = (&mut files.writer, &mut files.seen.jobs, &*self.inner.host.clock);
+            let _ = job::align(&*self.root, &self.saved, run, exit, with);
         }
     }
 
@@ -144,7 +153,9 @@ impl Task {
                 let failed = |error| {
                     Error::new(Code::ExecutionIo, "the run's directory cannot be opened").with_source(error)
                 };
-                job::read(&*opened.map_err(failed)?)
+                let run = opened.map_err(failed)?;
+                let mut files = self.files();
+                job::read_again(&*run, run_id, &mut files.seen.jobs, &*self.inner.host.clock)
             }
         }
     }
@@ -156,13 +167,13 @@ impl Task {
     pub(super) fn change_job(&self, run_id: &str, change: impl FnOnce(&mut Object)) -> Result<()> {
         let mut job = self.read_job(run_id)?.unwrap_or_default();
         change(&mut job);
-        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files();
         job::write(&*self.root, run_id, job, &mut files.writer)
     }
 
     /// Removes the directory of a run that never was, if it holds nothing but its job record (EX-LED-37).
     pub(super) fn remove_run(&self, run_id: &str) {
-        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files();
         let Ok(run) = self.root.open_directory(run_id) else { return };
         let holds_only_its_record = run.names().is_ok_and(|names| names.iter().all(|name| name == file::JOB));
         if holds_only_its_record {
@@ -260,12 +271,13 @@ impl Task {
     /// # Errors
     /// `EXECUTION_IO`.
     pub(super) fn point_at(&self, run_id: &str) -> Result<()> {
-        let mut bytes = Vec::new();
-        let stands = self.root.read_and_close(job::LATEST_RUN, 1024, &mut bytes).is_ok();
-        if stands && bytes == run_id.as_bytes() {
+        let mut files = self.files();
+        let latest = (&*self.root, job::LATEST_RUN);
+        let judge = |bytes: &[u8]| Ok::<_, io::Error>(bytes.to_vec());
+        let stands = files.seen.latest.read(latest, "", 1024, &*self.inner.host.clock, |error| error, judge);
+        if stands.is_ok_and(|stands| stands.is_some_and(|stands| stands == run_id.as_bytes())) {
             return Ok(());
         }
-        let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.writer.persist(&*self.root, "", job::LATEST_RUN, run_id)
     }
 }

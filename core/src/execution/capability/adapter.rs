@@ -77,7 +77,11 @@ impl Adapter {
 }
 
 impl RunnerParts {
-    fn complete(&self, record: &Capability) -> Result<Capability> {
+    /// The record with these parts, where it has a preparation.
+    ///
+    /// # Errors
+    /// As [`Adapter::complete`].
+    pub(in crate::execution) fn complete(&self, record: &Capability) -> Result<Capability> {
         let mut record = record.clone();
         let provider = record.provider.clone();
         let Some(preparation) = record.preparation.as_mut() else { return Ok(record) };

@@ -35,6 +35,21 @@ pub struct Profile {
     pub output: Output,
     /// The version of the harness with which all of it was tried; none where it is from documentation alone.
     pub tried: Option<String>,
+    /// How a prepared turn is enforced; none where it cannot be.
+    pub preparation: Option<Preparation>,
+}
+
+/// How the command line of a harness enforces the boundary of a preparation (EX-CAP-27).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preparation {
+    /// The boundary that is enforced, as a capability record names it.
+    pub boundary: String,
+    /// The oldest version of the harness that enforces it.
+    pub minimum_version: String,
+    /// The arguments with which the harness prints its version.
+    pub version: Vec<String>,
+    /// The arguments of a prepared turn, with places as in a first one.
+    pub render: Vec<Argument>,
 }
 
 /// An argument with places in it: `{prompt}`, `{session}`, `{model}`; `{args}` alone stands for the spec's own.
@@ -70,8 +85,9 @@ pub struct Turn<'a> {
 
 impl Profile {
     /// Reads a profile: `{program, start, resume, prompt, mintsSession, output, tried}`, where `start` and `resume` are lists of
-    /// texts and of lists of texts (optional ones), `prompt` is `stdin` or `argument`, `output` the name of a form, and
-    /// `tried` a version or null.
+    /// texts and of lists of texts (optional ones), `prompt` is `stdin` or `argument`, `output` the name of a form,
+    /// `tried` a version or null, and `preparation` `{boundary, minimumVersion, version, render}` or null, where `version` is
+    /// a list of texts and `render` one as `start` is.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -101,26 +117,53 @@ impl Profile {
                 None | Some(Value::Null) => None,
                 Some(_) => Some(text("tried").ok_or_else(|| wrong("tried"))?.to_owned()),
             },
+            preparation: match value.get("preparation") {
+                None | Some(Value::Null) => None,
+                Some(given) => Some(Preparation::of(given).ok_or_else(|| wrong("preparation"))?),
+            },
         })
     }
 
     /// The arguments of a turn behind the program's name, with the spec's own where the profile wants them.
     #[must_use]
     pub fn arguments(&self, turn: &Turn<'_>, own: &[String]) -> Vec<String> {
-        let form = if turn.is_resumed { &self.resume } else { &self.start };
-        let mut out = Vec::new();
-        for argument in form {
-            match argument {
-                Argument::One(text) if text == "{args}" => out.extend(own.iter().cloned()),
-                Argument::One(text) => out.push(fill(text, turn).unwrap_or_default()),
-                Argument::Optional(texts) => {
-                    let filled = texts.iter().map(|text| fill(text, turn)).collect::<Option<Vec<_>>>();
-                    out.extend(filled.into_iter().flatten());
-                }
+        filled(if turn.is_resumed { &self.resume } else { &self.start }, turn, own)
+    }
+}
+
+impl Preparation {
+    fn of(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let version = value.get("version")?.as_array()?.iter().map(|text| text.as_str().map(str::to_owned));
+        Some(Preparation {
+            boundary: text("boundary")?,
+            minimum_version: text("minimumVersion")?,
+            version: version.collect::<Option<_>>()?,
+            render: arguments(value.get("render"))?,
+        })
+    }
+
+    /// The arguments of a prepared turn behind the program's name.
+    #[must_use]
+    pub fn arguments(&self, turn: &Turn<'_>) -> Vec<String> {
+        filled(&self.render, turn, &[])
+    }
+}
+
+/// Arguments with their places filled, and the spec's own where they are wanted.
+fn filled(form: &[Argument], turn: &Turn<'_>, own: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    for argument in form {
+        match argument {
+            Argument::One(text) if text == "{args}" => out.extend(own.iter().cloned()),
+            Argument::One(text) => out.push(fill(text, turn).unwrap_or_default()),
+            Argument::Optional(texts) => {
+                let filled = texts.iter().map(|text| fill(text, turn)).collect::<Option<Vec<_>>>();
+                out.extend(filled.into_iter().flatten());
             }
         }
-        out
     }
+    out
 }
 
 /// The text with its places filled; none where one has no value. What was filled in is not looked at again.
