@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -68,7 +69,9 @@ class CommandLine(InAFolder):
 
 # Stands for Claude Code, and says what that would: `make e2e` runs the real one by the same page.
 CLAUDE = """#!/bin/sh
+if [ "$1" = --version ]; then echo '9.0.0 (Claude Code)'; exit; fi
 prompt=$(cat)
+echo "$@" >arguments
 while [ $# -gt 0 ]; do
     case $1 in --session-id | --resume) how=$1 session=$2 ;; esac
     shift
@@ -93,7 +96,7 @@ class LocalRuns(InAFolder):
             file.write(CLAUDE)
         os.chmod(self.at("bin/claude"), 0o755)
         for name, language in (("coordinator.py", "python"), ("coordinator.mjs", "js")):
-            program, _ = blocks(self.PAGE, language)
+            program, *_ = blocks(self.PAGE, language)
             with open(self.at(name), "w", encoding="utf-8") as file:
                 file.write(program.replace("/srv/", f"{self.folder}/"))
 
@@ -152,6 +155,25 @@ class LocalRuns(InAFolder):
             file.write(f"{made}{blocks(self.PAGE, 'js')[1]}await stop(execution, '{run['runId']}')\n")
         self.assertEqual(self.shell("node stop.mjs"), "cancelled\n")
         self.assertEqual(len(self.asked()), 1)
+
+    def test_a_prepared_turn_is_started_as_it_was_rendered(self):
+        names = {}
+        exec(blocks(self.PAGE, "python")[2].replace("/srv/", f"{self.folder}/"), names)
+        with open(os.path.join(ROOT, self.PAGE), encoding="utf-8") as page:
+            [written] = re.findall(r'`"preparation": (\{"version"[^`]*)`', page.read())
+        record = {**LOCAL, "preparation": json.loads(written)}
+        options = {"task_id": "task-1", "provider": "claude", "account": "me", "capabilities": record, "health": "external"}
+        with make_execution(self.at("tasks/1"), runner={}, budget_usd=8, **options) as execution:
+            before, os.environ["PATH"] = os.environ["PATH"], f"{self.at('bin')}:{os.environ['PATH']}"
+            try:
+                names["draft"](execution, "plan it")
+            finally:
+                os.environ["PATH"] = before
+            self.assertTrue(execution.wait_for_kill("run-draft-1", 30))
+            self.assertTrue(execution.settle("run-draft-1")["ok"])
+        with open(self.at("work/arguments"), encoding="utf-8") as file:
+            self.assertIn(" --tools  ", file.read())
+        self.assertEqual([asked[-1] for asked in self.asked()], ["plan it"])
 
     def test_a_profile_of_the_users_own_starts(self):
         [profile] = (json.loads(block) for block in blocks(self.PAGE, "json"))
