@@ -148,11 +148,15 @@ class Execution {
   #ofRun(method, runId, options) { return this.#call(method, () => ({ runId: args.text('runId', runId) }), options) }
 
   /** Arguments are looked at when the call is made, and what is wrong with them rejects its promise. */
-  async #call(method, input, options) {
-    const signal = options === undefined ? undefined : args.callOptions(options).signal
-    const text = jsonOf('input', typeof input === 'function' ? input() : input)
-    refuseAborted(signal)
-    return await this[DRIVE](method, text, this.#portOf, signal)
+  #call(method, input, options) {
+    try {
+      const signal = options === undefined ? undefined : args.callOptions(options).signal
+      const text = jsonOf('input', typeof input === 'function' ? input() : input)
+      refuseAborted(signal)
+      return this[DRIVE](method, text, this.#portOf, signal)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   [DRIVE](method, text, portOf, signal) {

@@ -29,22 +29,10 @@ function methodsOf(transport) {
  * who answers it: `methods`, an object that has the method, and `isLocal` where it is the library itself, which always ends and is
  * always waited for; or null. `keep` is called once nothing of the call is left but its outcome.
  */
-async function drive({ steps, portOf, host, limits, signal, keep }) {
-  const giveUp = signal === undefined ? undefined : () => steps.giveUp()
-  let told = null
-  try {
-    told = await steps.start(signal)
-    signal?.addEventListener('abort', giveUp, { once: true })
-    while (Array.isArray(told)) told = await carriedOut(told, { steps, portOf, host, limits, signal })
-  } catch (error) {
-    // A machine that is left in the middle would keep the task's lock.
-    if (Array.isArray(told)) await steps.drop()
-    throw error
-  } finally {
-    signal?.removeEventListener('abort', giveUp)
-  }
-  if (told.failed !== undefined) throw surfaced(new GallivantError(told.failed), signal)
-  keep()
+async function drive(given) {
+  const told = await new Promise((resolve, reject) => { new Drive(given, resolve, reject).begin() })
+  if (told.failed !== undefined) throw surfaced(new GallivantError(told.failed), given.signal)
+  given.keep()
   return outcomeOf(told)
 }
 
@@ -59,31 +47,146 @@ function surfaced(error, signal) {
   return error
 }
 
-async function carriedOut(told, { steps, portOf, host, limits, signal }) {
-  const [id, method] = [told[ID], told[METHOD]]
-  const port = portOf(told[PORT], method)
-  if (port === null) {
-    return steps.fail(id, failureOf(new TransportError('io', 'a driver of a transport has no process host')), false)
+/**
+ * A call that is driven. Its steps and methods call each other back, without a promise between them. What a method needs is made and
+ * put away while a worker has the step: a hop takes long, and the event loop has nothing else to do for this call meanwhile.
+ */
+class Drive {
+  #given
+  #resolve
+  #reject
+  #told = null
+  /** Who answers the method that runs, what it is given, and its end; the second is null while none runs. */
+  #port = null
+  #call = null
+  #running = null
+  /** When that method is late, by `performance.now()`. */
+  due = 0
+
+  constructor(given, resolve, reject) {
+    this.#given = given
+    this.#resolve = resolve
+    this.#reject = reject
   }
-  if (steps.outstandingId !== id) throw steps.ended.reason
-  if (signal?.aborted) return steps.abort(id, false)
-  const carried = new Carried()
-  const call = new Call(carried, told[DEADLINE_AT], limits, told[INPUT])
-  const running = run(port.methods, method, inputOf(told), call)
-  const end = await first(running, told, { steps, host, signal })
-  if (end.how !== 'ended') {
-    carried.fire(end.reason)
-    if (port.isLocal) await running
-    if (end.how === 'dropped') throw end.reason
-    if (!port.isLocal) await within(GRACE_MS, running)
+
+  begin() {
+    const { steps, signal } = this.#given
+    steps.begin(signal, (told) => {
+      signal?.addEventListener('abort', this.#onAbort)
+      this.#take(told)
+    }, this.#onBroken)
+    spare ??= new Call()
   }
-  const { isSending } = carried
-  switch (end.how) {
-    case 'deadline': return await steps.deadline(id, isSending)
-    case 'aborted': return await steps.abort(id, isSending)
-    default:
-      if (end.text === undefined) return await steps.fail(id, failureOf(end.thrown), isSending)
-      return await steps.reply(id, end.text, isSending)
+
+  #take(told) {
+    this.#told = told
+    try {
+      if (Array.isArray(told)) {
+        this.#carryOut(told)
+        return
+      }
+    } catch (error) {
+      this.#onBroken(error)
+      return
+    }
+    this.#given.signal?.removeEventListener('abort', this.#onAbort)
+    this.#resolve(told)
+  }
+
+  #onTaken = (told) => this.#take(told)
+
+  /** A machine that is left in the middle would keep the task's lock. */
+  #onBroken = (error) => {
+    const { steps, signal } = this.#given
+    signal?.removeEventListener('abort', this.#onAbort)
+    if (Array.isArray(this.#told)) steps.drop().then(() => this.#reject(error), this.#reject)
+    else this.#reject(error)
+  }
+
+  #onAbort = () => {
+    const { steps, signal } = this.#given
+    steps.giveUp()
+    this.#cut('abort', signal.reason)
+  }
+
+  #onDropped = (reason) => this.#cut('drop', reason)
+
+  /** The deadline of the method has come. */
+  late() { this.#cut('deadline', new DOMException('the deadline of the call has passed', 'TimeoutError')) }
+
+  #carryOut(told) {
+    const { steps, portOf, host, limits, signal } = this.#given
+    const [id, method] = [told[ID], told[METHOD]]
+    const port = portOf(told[PORT], method)
+    if (port === null) {
+      this.#feed('fail', failureOf(new TransportError('io', 'a driver of a transport has no process host')), false)
+      return
+    }
+    if (steps.outstandingId !== id) throw steps.ended.reason
+    if (signal?.aborted) {
+      this.#feed('abort', undefined, false)
+      return
+    }
+    const input = inputOf(told)
+    const call = callFor(told[DEADLINE_AT], limits, told[INPUT])
+    this.#port = port
+    this.#call = call
+    this.#running = begun(port.methods, method, input, call)
+      .then((reply) => this.#ended(call, reply), (thrown) => this.#threw(call, thrown))
+    this.due = performance.now() + Math.max(told[DEADLINE_AT] - args.wallMs(host), 0)
+    deadlines.watch(this)
+    steps.onEnd = this.#onDropped
+    // The method may have done either before it returned.
+    if (steps.outstandingId !== id) this.#onDropped(steps.ended.reason)
+    else if (signal?.aborted) this.#cut('abort', signal.reason)
+  }
+
+  #ended(call, reply) {
+    if (this.#call !== call) return
+    let text
+    try {
+      text = replyOf(reply)
+    } catch (thrown) {
+      this.#threw(call, thrown)
+      return
+    }
+    this.#feed('reply', text, call[CARRIED].isSending)
+    this.#put()
+  }
+
+  #threw(call, thrown) {
+    if (this.#call !== call) return
+    this.#feed('fail', failureOf(thrown), call[CARRIED].isSending)
+    this.#put()
+  }
+
+  #feed(how, text, isSending) {
+    this.#given.steps.feed(how, this.#told[ID], text, isSending, this.#onTaken, this.#onBroken)
+  }
+
+  /** No method runs any more. */
+  #put() {
+    this.#call = null
+    deadlines.forget(this)
+    this.#given.steps.onEnd = null
+  }
+
+  /** Ends the method that runs, if one does, before it has ended by itself. */
+  async #cut(how, reason) {
+    const [call, port, running] = [this.#call, this.#port, this.#running]
+    if (call === null) return
+    this.#put()
+    try {
+      // Whoever has fired the caller's signal or closed the boundary is not to be called back in the middle of that.
+      await null
+      call[CARRIED].fire(reason)
+      if (port.isLocal) await running
+      if (how === 'drop') throw reason
+      if (!port.isLocal) await within(GRACE_MS, running)
+      this.#feed(how, undefined, call[CARRIED].isSending)
+    } catch (error) {
+      this.#onBroken(error)
+    }
   }
 }
 
@@ -100,66 +203,53 @@ const SIGNAL = { get() { return this[CARRIED].signal }, enumerable: true }
 
 /** What a method is given besides its input. The getter is one for all: of one for each, the engine would keep a shape for each. */
 class Call {
-  constructor(carried, deadlineAt, limits, inputJson) {
+  constructor() {
+    const carried = new Carried()
     Object.defineProperty(this, CARRIED, { value: carried })
     Object.defineProperty(this, 'signal', SIGNAL)
-    this.deadlineAt = deadlineAt
-    this.limits = limits
-    this.inputJson = inputJson
+    this.deadlineAt = NaN
+    this.limits = null
+    this.inputJson = ''
     this.sending = () => { carried.isSending = true }
-    Object.freeze(this)
   }
 }
 
-/** Runs a method to its end. Whatever it throws, at once or later, and a reply that has no text, is its failure. */
-async function run(methods, method, input, call) {
+/** One that was made ahead. */
+let spare = null
+
+function callFor(deadlineAt, limits, inputJson) {
+  const call = spare ?? new Call()
+  spare = null
+  call.deadlineAt = deadlineAt
+  call.limits = limits
+  call.inputJson = inputJson
+  return Object.freeze(call)
+}
+
+/** Begins a method: a promise of its reply. What it throws at once rejects it too. */
+function begun(methods, method, input, call) {
   try {
-    return { how: 'ended', text: replyOf(await methods[method](input, call)), thrown: undefined }
+    return Promise.resolve(methods[method](input, call))
   } catch (thrown) {
-    return { how: 'ended', text: undefined, thrown }
+    return Promise.reject(thrown)
   }
 }
 
 /** Runs a method that no machine has asked for, at most for as long as it is said; also gives when, and whether it called `sending()`. */
 async function runAlone(transport, { method, input, deadlineMs }, limits) {
-  const carried = new Carried()
   const askedAt = Date.now()
-  const call = new Call(carried, askedAt + deadlineMs, limits, textOf(input))
-  const running = run(transport, method, input, call)
+  const call = callFor(askedAt + deadlineMs, limits, textOf(input))
+  const ended = (reply) => ({ how: 'ended', text: replyOf(reply), thrown: undefined })
+  const running = begun(transport, method, input, call).then(ended).catch((thrown) => ({ how: 'ended', text: undefined, thrown }))
   let timer
   const late = new Promise((resolve) => { timer = setTimeout(() => resolve({ how: 'deadline' }), deadlineMs) })
   const end = await Promise.race([running, late])
   clearTimeout(timer)
   if (end.how !== 'ended') {
-    carried.fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
+    call[CARRIED].fire(new DOMException('the deadline of the call has passed', 'TimeoutError'))
     await within(GRACE_MS, running)
   }
-  return { ...end, askedAt, endedAt: Date.now(), sending: carried.isSending }
-}
-
-/** How the wait for a method ends: it has ended, its deadline has come, its caller gives up, or the machine is gone. */
-function first(running, told, { steps, host, signal }) {
-  return new Promise((resolve) => {
-    const aborted = signal === undefined ? undefined : () => end({ how: 'aborted', reason: signal.reason })
-    const due = performance.now() + Math.max(told[DEADLINE_AT] - args.wallMs(host), 0)
-    const deadline = {
-      due, late: () => end({ how: 'deadline', reason: new DOMException('the deadline of the call has passed', 'TimeoutError') }),
-    }
-    const dropped = (reason) => end({ how: 'dropped', reason })
-    function end(how) {
-      deadlines.forget(deadline)
-      steps.onEnd = null
-      signal?.removeEventListener('abort', aborted)
-      resolve(how)
-    }
-    deadlines.watch(deadline)
-    steps.onEnd = dropped
-    signal?.addEventListener('abort', aborted)
-    running.then(end)
-    // The method may have done either before it returned.
-    if (steps.outstandingId !== told[ID]) dropped(steps.ended.reason)
-    else if (signal?.aborted) aborted()
-  })
+  return { ...end, askedAt, endedAt: Date.now(), sending: call[CARRIED].isSending }
 }
 
 async function within(ms, running) {

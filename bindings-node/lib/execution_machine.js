@@ -42,24 +42,24 @@ class Machine {
 
   async reply(id, value) {
     const [call, text] = [idOf(id), replyOf(value)]
-    return this.#inTurn(() => this.#steps.reply(call, text, false))
+    return this.#inTurn(() => this.#steps.reply(call, text))
   }
 
   async fail(id, error) {
     const [call, told] = [idOf(id), failureOf(error)]
-    return this.#inTurn(() => this.#steps.fail(call, told, false))
+    return this.#inTurn(() => this.#steps.fail(call, told))
   }
 
   async deadline(id) {
     const call = idOf(id)
     this.#fire(call, new DOMException('the deadline of the call has passed', 'TimeoutError'))
-    return this.#inTurn(() => this.#steps.deadline(call, false))
+    return this.#inTurn(() => this.#steps.deadline(call))
   }
 
   async abort(id, reason) {
     const call = idOf(id)
     this.#fire(call, reason)
-    return this.#inTurn(() => this.#steps.abort(call, false))
+    return this.#inTurn(() => this.#steps.abort(call))
   }
 
   async sending(id) {

@@ -67,59 +67,106 @@ class Steps {
   }
 
   /**
-   * Begins, and tries until the lock is there or its time is over. Resolves to what the step has come to: an array, which is a call;
-   * a text, or an object with `done` or `failed`. Where the wait is given up between two tries, it ends at once.
+   * Begins, and tries until the lock is there or its time is over. Calls `done` with what the step has come to: an array, which is a
+   * call; a text, or an object with `done` or `failed`. Otherwise `failed` with the error. Where the wait is given up between two
+   * tries, it ends at once.
    */
-  start(signal) {
+  begin(signal, done, failed) {
     this.#enter()
-    return new Promise((resolve, reject) => {
-      let [timer, why, hasEnded] = [undefined, undefined, false]
-      const onAbort = signal === undefined ? undefined : () => this.#giveUpWaiting?.(signal.reason)
-      const end = (settle, value) => {
-        // The answer of a try whose wait was given up comes when another start may wait.
-        if (hasEnded) return
-        hasEnded = true
-        this.#giveUpWaiting = null
-        signal?.removeEventListener('abort', onAbort)
-        if (this.outstandingId === null) this.#leave()
-        settle(value)
+    let first
+    try {
+      first = this.#native.startAsync(false)
+    } catch (error) {
+      this.#leave()
+      failed(internal(error))
+      return
+    }
+    // The worker is at it from here on.
+    let [timer, why, hasEnded] = [undefined, undefined, false]
+    const onAbort = signal === undefined ? undefined : () => this.#giveUpWaiting?.(signal.reason)
+    const end = (settle, value) => {
+      // The answer of a try whose wait was given up comes when another start may wait.
+      if (hasEnded) return
+      hasEnded = true
+      this.#giveUpWaiting = null
+      signal?.removeEventListener('abort', onAbort)
+      if (this.outstandingId === null) this.#leave()
+      settle(value)
+    }
+    this.#giveUpWaiting = (reason) => {
+      why = reason
+      if (!this.#native.abortWait()) return
+      clearTimeout(timer)
+      end(failed, reason)
+    }
+    const broken = (error) => end(failed, internal(error))
+    const taken = (told) => {
+      let step
+      try {
+        step = this.#taken(told)
+      } catch (error) {
+        end(failed, error)
+        return
       }
-      this.#giveUpWaiting = (reason) => {
-        why = reason
-        if (!this.#native.abortWait()) return
-        clearTimeout(timer)
-        end(reject, reason)
+      end(done, step)
+    }
+    const tried = (told) => {
+      if (told.againMs !== undefined) timer = setTimeout(again, told.againMs)
+      else if (told.aborted) end(failed, why)
+      else if (turns.isOver(running)) void turns.another().then(() => taken(told))
+      else taken(told)
+    }
+    const again = () => {
+      try {
+        this.#native.startAsync(true).then(tried, broken)
+      } catch (error) {
+        broken(error)
       }
-      const failed = (error) => end(reject, internal(error))
-      const taken = (told) => {
-        try {
-          end(resolve, this.#taken(told))
-        } catch (error) {
-          end(reject, error)
-        }
-      }
-      const tried = (told) => {
-        if (told.againMs !== undefined) timer = setTimeout(attempt, told.againMs, true)
-        else if (told.aborted) end(reject, why)
-        else if (turns.isOver(running)) void turns.another().then(() => taken(told))
-        else taken(told)
-      }
-      const attempt = (again) => {
-        try {
-          this.#native.startAsync(again).then(tried, failed)
-        } catch (error) {
-          failed(error)
-        }
-      }
-      signal?.addEventListener('abort', onAbort, { once: true })
-      attempt(false)
-    })
+    }
+    first.then(tried, broken)
+    signal?.addEventListener('abort', onAbort, { once: true })
   }
 
-  reply(id, text, isSending) { return this.#feed('replyAsync', id, text, isSending) }
-  fail(id, error, isSending) { return this.#feed('failAsync', id, error, isSending) }
-  deadline(id, isSending) { return this.#feed('deadlineAsync', id, isSending) }
-  abort(id, isSending) { return this.#feed('abortAsync', id, isSending) }
+  /** Feeds how the outstanding call has ended: by a `reply` or a `fail`, which have a text, by its `deadline`, or by an `abort`. */
+  feed(how, id, text, isSending, done, failed) {
+    const broken = (error) => failed(internal(error))
+    try {
+      this.#fed(how, id, text, isSending).then((told) => {
+        if (turns.isOver(running)) void turns.another().then(() => this.#settle(told, done, failed))
+        else this.#settle(told, done, failed)
+      }, broken)
+    } catch (error) {
+      broken(error)
+    }
+  }
+
+  #fed(how, id, text, isSending) {
+    switch (how) {
+      case 'reply': return this.#native.replyAsync(id, text, isSending)
+      case 'fail': return this.#native.failAsync(id, text, isSending)
+      case 'deadline': return this.#native.deadlineAsync(id, isSending)
+      default: return this.#native.abortAsync(id, isSending)
+    }
+  }
+
+  #settle(told, done, failed) {
+    let step
+    try {
+      step = this.#taken(told)
+    } catch (error) {
+      failed(error)
+      return
+    }
+    done(step)
+  }
+
+  start(signal) { return new Promise((resolve, reject) => { this.begin(signal, resolve, reject) }) }
+  reply(id, text) { return this.#whenFed('reply', id, text) }
+  fail(id, error) { return this.#whenFed('fail', id, error) }
+  deadline(id) { return this.#whenFed('deadline', id) }
+  abort(id) { return this.#whenFed('abort', id) }
+
+  #whenFed(how, id, text) { return new Promise((resolve, reject) => { this.feed(how, id, text, false, resolve, reject) }) }
 
   async sending(id) { await this.#perform((wait) => this.#native.sendingAsync(id, wait)) }
 
@@ -145,17 +192,6 @@ class Steps {
   }
 
   #leave() { if (this.#open.delete(this)) running -= 1 }
-
-  async #feed(method, id, ...given) {
-    let told
-    try {
-      told = await this.#native[method](id, ...given)
-    } catch (error) {
-      throw internal(error)
-    }
-    if (turns.isOver(running)) await turns.another()
-    return this.#taken(told)
-  }
 
   /** A refusal changes nothing: the outstanding call stays outstanding. */
   #taken(told) {

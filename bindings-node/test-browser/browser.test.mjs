@@ -95,7 +95,7 @@ test('ex_jrn_67_a_browser_sees_gaps_text_is_no_markup_and_lines_are_bounded', { 
   await until(async () => (await late('notes.events.at(-1)?.id')) === '2108', 'the rows that stay', 60_000)
   assert.deepEqual(await late('[notes.events[0].type, notes.events[0].id, JSON.parse(notes.events[0].data).reason]'), ['gap', '', 'retained'])
   const unknown = await browser.page(`http://127.0.0.1:${server.port}/?run=nowhere`, NOTES)
-  await until(() => unknown("document.getElementById('state').textContent === 'there is no such run'"), 'it says so', 60_000)
+  await until(() => unknown("document.getElementById('state')?.textContent === 'there is no such run'"), 'it says so', 60_000)
 })
 
 test('ex_jrn_70_ex_jrn_86_a_heartbeat_keeps_the_connection_and_moves_nothing', { timeout: 120_000 }, async (t) => {

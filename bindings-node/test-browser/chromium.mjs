@@ -86,6 +86,12 @@ class Protocol {
       if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
       return result.value
     }
+    /** How many bytes the page's objects take, without what only waits to be collected. */
+    evaluate.heapBytes = async () => {
+      await this.send('HeapProfiler.collectGarbage', {}, sessionId)
+      const { usedSize } = await this.send('Runtime.getHeapUsage', {}, sessionId)
+      return usedSize
+    }
     /** The page as it looks now, as a PNG. */
     evaluate.screenshot = async () => {
       const { data } = await this.send('Page.captureScreenshot', { format: 'png', captureBeyondViewport: true }, sessionId)

@@ -1,6 +1,7 @@
 /** The host driver: deadlines, signals, failures, waiting for the lock, and the end of a boundary. */
 
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { readFile, readdir } from 'node:fs/promises'
 import { existsSync, writeFileSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
@@ -202,6 +203,43 @@ test('ex_tra_04_a_signal_reaches_the_method_and_comes_back_as_its_reason', async
   const report = await inspect.execution.reconcile({ force: true }, soon())
   assert.deepEqual(told(report.error), ['EXECUTION_IO', 'aborted'])
   assert.deepEqual(heard, [why, why, why])
+})
+
+test('ex_tra_04_a_call_listens_once_to_its_signal_and_not_any_more_once_it_has_ended', async (t) => {
+  const { signal } = new AbortController()
+  const seen = []
+  const { execution } = over(t, {
+    inspect: async () => {
+      await pause(5)
+      seen.push(getEventListeners(signal, 'abort').length)
+      throw new Error('x')
+    },
+  })
+  await execution.submit(WORK, { signal })
+  await execution.reconcile({ force: true }, { signal })
+  await caught(execution.continue({}, { signal }))
+  assert.deepEqual([seen, getEventListeners(signal, 'abort').length], [[1], 0])
+})
+
+test('ex_tra_05_a_late_end_of_one_method_is_not_taken_for_that_of_the_next', async (t) => {
+  const asked = []
+  let end
+  const { execution, transport } = over(t, {
+    cancel: () => new Promise((resolve) => {
+      asked.push('cancel')
+      end = resolve
+    }),
+    inspect: async (input, call) => {
+      asked.push('inspect')
+      end({ confirmed: true })
+      await pause(20)
+      return transport.inspect(input, call)
+    },
+  }, QUICK)
+  await execution.submit(WORK)
+  await execution.requestCancel({ reason: 'stop', controlId: 'stop' })
+  const { error } = await execution.reconcile({ force: true })
+  assert.deepEqual([asked, told(error), (await execution.inspect()).failures], [['cancel', 'inspect'], ['EXECUTION_DEADLINE', 'deadline'], 0])
 })
 
 test('ex_bnd_41_a_signal_ends_the_wait_for_the_lock_and_nothing_is_written', async (t) => {
