@@ -11,20 +11,17 @@ const SPACES: [u8; 64] = [b' '; 64];
 
 /// One cell of a row.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
-    text: Cow<'static, str>,
-    /// In columns, as far as each character takes one.
-    width: usize,
+pub(crate) struct Cell<'a> {
+    text: Cow<'a, str>,
     tone: Tone,
 }
 
-impl Cell {
-    pub(crate) fn new(text: impl Into<Cow<'static, str>>, tone: Tone) -> Self {
-        let text = text.into();
-        Cell { width: text.chars().count(), text, tone }
+impl<'a> Cell<'a> {
+    pub(crate) fn new(text: impl Into<Cow<'a, str>>, tone: Tone) -> Self {
+        Cell { text: text.into(), tone }
     }
 
-    pub(crate) fn plain(text: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn plain(text: impl Into<Cow<'a, str>>) -> Self {
         Cell::new(text, Tone::Plain)
     }
 }
@@ -34,36 +31,101 @@ impl Cell {
 pub(crate) struct Table<const COLUMNS: usize> {
     headings: [&'static str; COLUMNS],
     widths: [usize; COLUMNS],
-    rows: Vec<[Cell; COLUMNS]>,
+    rows: Vec<[Place; COLUMNS]>,
+    /// The texts of all cells one behind the other, so that no cell has memory of its own.
+    texts: String,
+}
+
+/// Where a cell's text stands, and how it is shown.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    begins: usize,
+    ends: usize,
+    /// In columns, as far as each character takes one.
+    width: usize,
+    tone: Tone,
+}
+
+/// A cell as it is written.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    text: &'a str,
+    width: usize,
+    tone: Tone,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(crate) fn new(headings: [&'static str; COLUMNS]) -> Self {
-        Table { headings, widths: headings.map(str::len), rows: Vec::new() }
+        Table { headings, widths: headings.map(str::len), rows: Vec::new(), texts: String::new() }
     }
 
-    pub(crate) fn push(&mut self, row: [Cell; COLUMNS]) {
-        for (width, cell) in self.widths.iter_mut().zip(&row) {
-            *width = (*width).max(cell.width);
+    pub(crate) fn push(&mut self, row: [Cell<'_>; COLUMNS]) {
+        let mut column = 0;
+        self.rows.push(row.map(|cell| {
+            let width = if cell.text.is_ascii() { cell.text.len() } else { cell.text.chars().count() };
+            self.widths[column] = self.widths[column].max(width);
+            column += 1;
+            let begins = self.texts.len();
+            self.texts.push_str(&cell.text);
+            Place { begins, ends: self.texts.len(), width, tone: cell.tone }
+        }));
+    }
+
+    /// Puts the rows of another table with the same headings behind its own.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let moved = self.texts.len();
+        self.texts.push_str(&other.texts);
+        for (width, of_other) in self.widths.iter_mut().zip(other.widths) {
+            *width = (*width).max(of_other);
         }
-        self.rows.push(row);
+        let place = |place: Place| Place { begins: place.begins + moved, ends: place.ends + moved, ..place };
+        self.rows.extend(other.rows.iter().map(|row| row.map(place)));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Writes the headings and at most so many rows, each line cut where the terminal ends.
     pub(crate) fn write(&self, out: &mut impl Write, screen: &Screen, most: usize) -> io::Result<()> {
-        let columns = screen.size().map_or(usize::MAX, |(columns, _)| columns);
-        let headings = self.headings.map(|heading| Cell::new(heading, Tone::Strong));
-        self.write_row(&headings, out, screen, columns)?;
-        self.rows.iter().take(most).try_for_each(|row| self.write_row(row, out, screen, columns))
+        self.write_headings(out, screen)?;
+        self.write_rows(out, screen, most)
+    }
+
+    /// Writes the headings, over columns as wide as the rows so far need.
+    pub(crate) fn write_headings(&self, out: &mut impl Write, screen: &Screen) -> io::Result<()> {
+        let headings =
+            self.headings.map(|heading| Shown { text: heading, width: heading.len(), tone: Tone::Strong });
+        self.write_row(&headings, out, screen, columns(screen))
+    }
+
+    fn write_rows(&self, out: &mut impl Write, screen: &Screen, most: usize) -> io::Result<()> {
+        let columns = columns(screen);
+        self.rows.iter().take(most).try_for_each(|row| {
+            let row = row.map(|place| Shown {
+                text: &self.texts[place.begins..place.ends],
+                width: place.width,
+                tone: place.tone,
+            });
+            self.write_row(&row, out, screen, columns)
+        })
+    }
+
+    /// Writes the rows and forgets them. The columns stay as wide as they are, or become wider with what comes.
+    pub(crate) fn write_out(&mut self, out: &mut impl Write, screen: &Screen) -> io::Result<()> {
+        self.write_rows(out, screen, usize::MAX)?;
+        self.rows.clear();
+        self.texts.clear();
+        Ok(())
     }
 
     fn write_row(
         &self,
-        row: &[Cell; COLUMNS],
+        row: &[Shown<'_>; COLUMNS],
         out: &mut impl Write,
         screen: &Screen,
         columns: usize,
@@ -72,7 +134,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         for (position, (cell, width)) in row.iter().zip(self.widths).enumerate() {
             let is_last =
                 position + 1 == COLUMNS || row[position + 1..].iter().all(|cell| cell.text.is_empty());
-            let shown = if cell.width <= left { &cell.text } else { cut(&cell.text, left) };
+            let shown = if cell.width <= left { cell.text } else { cut(cell.text, left) };
             left = left.saturating_sub(cell.width);
             if screen.paints(cell.tone) {
                 out.write_all(screen.paint(shown, cell.tone).as_bytes())?;
@@ -92,6 +154,11 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         }
         out.write_all(b"\n")
     }
+}
+
+/// How wide a line may be.
+fn columns(screen: &Screen) -> usize {
+    screen.size().map_or(usize::MAX, |(columns, _)| columns)
 }
 
 fn cut(text: &str, columns: usize) -> &str {

@@ -5,8 +5,12 @@
 //! before anything is read under that path. Names are resolved below the root's descriptor, so that no directory is
 //! opened but to be listed.
 
+mod sharing;
+
 use std::io;
 use std::path::Path;
+
+pub(crate) use sharing::{PieceEnd, Sharing};
 
 use super::codec::{self, MAX_RECORD_BYTES};
 use super::fleet::{FleetOptions, LeftOut};
@@ -91,19 +95,26 @@ pub(crate) struct Pass<'a> {
     touched: Option<&'a mut dyn FnMut(&str)>,
     /// Handed each record as soon as it was read, of which nothing is kept then: for a pass after which there is none.
     handed: Option<Taker<'a>>,
+    /// Other threads that walk too, where the tree is new and nobody is told of anything.
+    sharing: Option<Sharing<'a>>,
 }
 
-/// Who takes a record, by the path of its directory.
-type Taker<'a> = &'a mut dyn FnMut(&str, &Stored);
+/// Who takes a record, by the root and the path of its directory below that.
+type Taker<'a> = &'a mut dyn FnMut(&dyn Directory, &str, &Stored);
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(root: &'a Path, host: &'a Host, bounds: &'a FleetOptions, scope: Scope<'a>) -> Self {
-        Pass { root, host, bounds, scope, entering: None, touched: None, handed: None }
+        Pass { root, host, bounds, scope, entering: None, touched: None, handed: None, sharing: None }
     }
 
     /// With somebody who takes each record, so that the tree is worth nothing afterwards.
     pub(crate) fn handing(self, handed: Taker<'a>) -> Self {
         Pass { handed: Some(handed), ..self }
+    }
+
+    /// With other threads, for a tree of which nothing is known.
+    pub(crate) fn sharing(self, sharing: Sharing<'a>) -> Self {
+        Pass { sharing: Some(sharing), ..self }
     }
 
     /// With somebody who is told; see the fields.
@@ -203,6 +214,11 @@ impl Tree {
             self.forget_all(pass);
         }
         self.left_out.clone()
+    }
+
+    /// Whether nothing is known of it.
+    pub(crate) fn is_new(&self) -> bool {
+        self.root.is_none()
     }
 
     fn forget_all(&mut self, pass: &mut Pass<'_>) {
@@ -309,15 +325,15 @@ impl Walk<'_, '_> {
         if let Some(handed) = &mut self.pass.handed
             && let Some(kept) = folder.kept.take()
         {
-            handed(folder.path(), &kept.stored);
+            handed(self.directory, folder.path(), &kept.stored);
             if let Stored::Parsed(mut parsed) = kept.stored {
                 codec::take_apart(&mut parsed.record, &mut self.spare);
             }
         }
         self.sum_up(folder);
-        let mut position = 0;
+        let mut position = if self.is_shared(folder) { self.share_below(folder, depth) } else { 0 };
         while position < folder.below.len() {
-            if self.records_left == 0 || self.directories_left == 0 {
+            if self.is_full() {
                 let rest = folder.below.split_off(position);
                 self.left_out.too_many += rest.len() as u64;
                 rest.iter().for_each(|folder| self.tell_all(folder));
@@ -332,7 +348,15 @@ impl Walk<'_, '_> {
                 self.tell_all(&gone);
             }
         }
+        if self.pass.handed.is_some() {
+            folder.below = Vec::new();
+        }
         true
+    }
+
+    /// Whether the bounds are reached.
+    fn is_full(&self) -> bool {
+        self.records_left == 0 || self.directories_left == 0
     }
 
     /// Looks at the directory and then at the record in it.
