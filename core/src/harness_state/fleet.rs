@@ -187,17 +187,18 @@ pub fn gather_fleet<P: Default + Send>(
 ) -> Result<FleetSummary> {
     let root = absolute(root.as_ref(), host)?;
     let bounds = bounds.within_reason();
-    let see = |part: &mut Part<P>, now: &mut Moment, directory: &dyn Directory, path: &str, stored: &Stored| {
-        // No record that was read is of the future.
-        if stored.record().is_some_and(|record| record.written_at_ms > now.wall_ms) {
-            *now = Moment::now(host);
-        }
-        let mut ask = || ask_lease_below(directory, path, stored, options, host);
-        let Some(derived) = derive_asking(stored, probe, now, options, &mut ask) else { return };
-        part.entries += 1;
-        part.valid_until_ms = earlier(part.valid_until_ms, derived.valid_until_ms);
-        add(&mut part.own, EntryRef { path, derived, record: stored.record() });
-    };
+    let see =
+        |part: &mut Part<P>, now: &mut Moment, directory: &dyn Directory, path: &str, stored: &Stored| {
+            // No record that was read is of the future.
+            if stored.record().is_some_and(|record| record.written_at_ms > now.wall_ms) {
+                *now = Moment::now(host);
+            }
+            let mut ask = || ask_lease_below(directory, path, stored, options, host);
+            let Some(derived) = derive_asking(stored, probe, now, options, &mut ask) else { return };
+            part.entries += 1;
+            part.valid_until_ms = earlier(part.valid_until_ms, derived.valid_until_ms);
+            add(&mut part.own, EntryRef { path, derived, record: stored.record() });
+        };
     let gathered = Mutex::new(BTreeMap::new());
     let pieces = || gathered.lock().unwrap_or_else(PoisonError::into_inner);
     let gather = |number: usize, walk: &mut dyn FnMut(&mut dyn FnMut(&dyn Directory, &str, &Stored))| {
