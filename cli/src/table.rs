@@ -36,10 +36,9 @@ pub(crate) struct Table<const COLUMNS: usize> {
     texts: String,
 }
 
-/// Where a cell's text stands, and how it is shown.
+/// Where a cell's text stands, which begins where the one before ends, and how it is shown.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    begins: usize,
     ends: usize,
     /// In columns, as far as each character takes one.
     width: usize,
@@ -60,15 +59,14 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     pub(crate) fn push(&mut self, row: [Cell<'_>; COLUMNS]) {
-        let mut column = 0;
-        self.rows.push(row.map(|cell| {
+        let mut places = [Place { ends: 0, width: 0, tone: Tone::Plain }; COLUMNS];
+        for ((place, widest), cell) in places.iter_mut().zip(&mut self.widths).zip(&row) {
             let width = if cell.text.is_ascii() { cell.text.len() } else { cell.text.chars().count() };
-            self.widths[column] = self.widths[column].max(width);
-            column += 1;
-            let begins = self.texts.len();
+            *widest = width.max(*widest);
             self.texts.push_str(&cell.text);
-            Place { begins, ends: self.texts.len(), width, tone: cell.tone }
-        }));
+            *place = Place { ends: self.texts.len(), width, tone: cell.tone };
+        }
+        self.rows.push(places);
     }
 
     /// Puts the rows of another table with the same headings behind its own.
@@ -78,8 +76,9 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         for (width, of_other) in self.widths.iter_mut().zip(other.widths) {
             *width = (*width).max(of_other);
         }
-        let place = |place: Place| Place { begins: place.begins + moved, ends: place.ends + moved, ..place };
-        self.rows.extend(other.rows.iter().map(|row| row.map(place)));
+        let behind = self.rows.len();
+        self.rows.extend_from_slice(&other.rows);
+        self.rows[behind..].iter_mut().flatten().for_each(|place| place.ends += moved);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -105,14 +104,17 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 
     fn write_rows(&self, out: &mut impl Write, screen: &Screen, most: usize) -> io::Result<()> {
         let columns = columns(screen);
-        self.rows.iter().take(most).try_for_each(|row| {
-            let row = row.map(|place| Shown {
-                text: &self.texts[place.begins..place.ends],
-                width: place.width,
-                tone: place.tone,
-            });
-            self.write_row(&row, out, screen, columns)
-        })
+        let mut begins = 0;
+        for places in self.rows.iter().take(most) {
+            let mut row = [Shown { text: "", width: 0, tone: Tone::Plain }; COLUMNS];
+            for (cell, place) in row.iter_mut().zip(places) {
+                let text = &self.texts[begins..place.ends];
+                *cell = Shown { text, width: place.width, tone: place.tone };
+                begins = place.ends;
+            }
+            self.write_row(&row, out, screen, columns)?;
+        }
+        Ok(())
     }
 
     /// Writes the rows and forgets them. The columns stay as wide as they are, or become wider with what comes.
@@ -131,9 +133,8 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         columns: usize,
     ) -> io::Result<()> {
         let mut left = columns;
+        let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or(0);
         for (position, (cell, width)) in row.iter().zip(self.widths).enumerate() {
-            let is_last =
-                position + 1 == COLUMNS || row[position + 1..].iter().all(|cell| cell.text.is_empty());
             let shown = if cell.width <= left { cell.text } else { cut(cell.text, left) };
             left = left.saturating_sub(cell.width);
             if screen.paints(cell.tone) {
@@ -141,7 +142,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             } else {
                 out.write_all(shown.as_bytes())?;
             }
-            if is_last || left == 0 {
+            if position == last || left == 0 {
                 break;
             }
             let mut fill = (width - cell.width + GAP).min(left);

@@ -40,6 +40,8 @@ pub(crate) struct Tree {
 struct Folder {
     /// Where the record is or would be, below the root.
     record_path: Box<str>,
+    /// How much of that is the directory's own path; nothing for the root.
+    path_bytes: u32,
     /// What the directory looked like when it was listed last; none where it has to be listed again in any case.
     look: Option<Look>,
     /// The directories in it, by their names.
@@ -254,11 +256,24 @@ impl Tree {
 
 impl Folder {
     fn new(record_path: Box<str>) -> Self {
-        Folder { record_path, look: None, below: Vec::new(), kept: None, left_out: Own::default() }
+        let above = record_path.len().saturating_sub("/".len() + RECORD.len());
+        let path_bytes = u32::try_from(above).unwrap_or_default();
+        Folder {
+            record_path,
+            path_bytes,
+            look: None,
+            below: Vec::new(),
+            kept: None,
+            left_out: Own::default(),
+        }
     }
 
+    /// The directory below the root, `.` for the root itself.
     fn path(&self) -> &str {
-        path_of(&self.record_path)
+        match self.path_bytes as usize {
+            0 => ".",
+            length => &self.record_path[..length],
+        }
     }
 
     fn name(&self) -> &str {
@@ -295,11 +310,6 @@ impl Folder {
             folder.tell_all(touched);
         }
     }
-}
-
-/// The directory of a record below the root, `.` for the root itself.
-fn path_of(record_path: &str) -> &str {
-    record_path.strip_suffix(RECORD).and_then(|path| path.strip_suffix('/')).unwrap_or(".")
 }
 
 impl Walk<'_, '_> {
@@ -527,7 +537,7 @@ impl Walk<'_, '_> {
         if let Some(error) = &folder.left_out.unreadable {
             self.left_out.unreadable += 1;
             if self.left_out.example.is_none() {
-                self.left_out.example = Some(format!("{}: {error}", path_of(&folder.record_path)));
+                self.left_out.example = Some(format!("{}: {error}", folder.path()));
             }
         }
     }
