@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::claim::{ClaimRecord, ClaimState, whole_ms};
@@ -24,6 +25,12 @@ pub trait ClaimReader: Send + Sync + fmt::Debug {
     /// `IDEMPOTENCY_STORE_CORRUPT`, `IDEMPOTENCY_STORE_VERSION`, `IDEMPOTENCY_STORE_UNAVAILABLE`, `IDEMPOTENCY_FORKED`,
     /// `IDEMPOTENCY_BUSY`, as [`ClaimStore::read`](super::ClaimStore::read). A claim that makes no sense is no error.
     fn page(&self, behind: Option<i64>, patience: &mut Patience) -> Result<ClaimPage>;
+}
+
+impl<R: ClaimReader + ?Sized> ClaimReader for Arc<R> {
+    fn page(&self, behind: Option<i64>, patience: &mut Patience) -> Result<ClaimPage> {
+        (**self).page(behind, patience)
+    }
 }
 
 /// Some of a store's claims.
