@@ -92,7 +92,10 @@ fn odd_or_even(ground: &Ground, path: &str, kind: u64) {
         8 => {
             ground.publish(path, "active");
             // Of nobody's token, and of no living holder.
-            write(&directory.join(".harness-state.lease"), if path.len() % 2 == 0 { "x" } else { "token" });
+            write(
+                &directory.join(".harness-state.lease"),
+                if path.len().is_multiple_of(2) { "x" } else { "token" },
+            );
         }
         9 => ground.publish(&format!("{path}/1/2/3/4/5/6/7/8/9"), "idle"),
         _ if record.is_dir() => {}
@@ -119,7 +122,7 @@ fn hs_92_several_threads_find_what_one_finds_in_any_tree_and_within_any_bounds()
         }
         bounded.push(FleetOptions { max_records: whole.0.len(), ..everything });
         for bounds in bounded {
-            let probe = if seed % 2 == 0 { FleetProbe::Lease } else { FleetProbe::None };
+            let probe = if seed.is_multiple_of(2) { FleetProbe::Lease } else { FleetProbe::None };
             let alone = gather(&ground, &bounds, probe);
             for threads in THREADS {
                 let said = format!("seed={seed} {bounds:?} threads={threads}");

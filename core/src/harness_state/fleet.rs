@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::derive::{Derived, DerivedRef, derive};
-use super::fleet_tree::{Pass, PieceEnd, Scope, Sharing, Tree};
+use super::fleet_tree::{Pass, PieceEnd, Scope, Sharing, Taker, Tree};
 use super::moment::Moment;
 use super::options::Options;
 use super::probe::{lease_liveness, lease_liveness_at, within_budget};
@@ -201,7 +201,7 @@ pub fn gather_fleet<P: Default + Send>(
         };
     let gathered = Mutex::new(BTreeMap::new());
     let pieces = || gathered.lock().unwrap_or_else(PoisonError::into_inner);
-    let gather = |number: usize, walk: &mut dyn FnMut(&mut dyn FnMut(&dyn Directory, &str, &Stored))| {
+    let gather = |number: usize, walk: &mut dyn FnMut(Taker<'_>)| {
         let (mut part, mut now) = (Part::default(), Moment::now(host));
         walk(&mut |directory, path, stored| see(&mut part, &mut now, directory, path, stored));
         pieces().insert(number, part);
@@ -229,7 +229,6 @@ pub fn gather_fleet<P: Default + Send>(
         pass = pass.sharing(Sharing::handing(bounds.threads, &gather, &mut end));
     }
     let left_out = Tree::default().refresh(&mut pass);
-    drop(pass);
     let mut taking = taking.into_inner();
     taking.hand_over();
     Ok(FleetSummary { left_out, ..taking.summary })

@@ -102,7 +102,7 @@ pub(crate) struct Pass<'a> {
 }
 
 /// Who takes a record, by the root and the path of its directory below that.
-type Taker<'a> = &'a mut dyn FnMut(&dyn Directory, &str, &Stored);
+pub(crate) type Taker<'a> = &'a mut dyn FnMut(&dyn Directory, &str, &Stored);
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(root: &'a Path, host: &'a Host, bounds: &'a FleetOptions, scope: Scope<'a>) -> Self {
