@@ -391,6 +391,11 @@ fn ask_lease_below(
 ) -> Liveness {
     let Some(record) = stored.record() else { return Liveness::Indeterminate };
     within_budget(&*host.clock, options.probe_budget, || {
-        lease_liveness_at(root, &[path, "/", LEASE].concat(), record)
+        let lease = [path, "/", LEASE].concat();
+        // Locks are opened one at a time in a process, for the sake of forks; that none stands there threads see at once.
+        match root.metadata(&lease) {
+            Ok(_) => lease_liveness_at(root, &lease, record),
+            Err(_) => Liveness::Indeterminate,
+        }
     })
 }
