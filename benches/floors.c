@@ -146,7 +146,22 @@ static const struct row rows[] = {
     { "stat-fleet", open_fleet, stat_fleet },
 };
 
+/* Once and away: what is measured from start to exit. */
+static int run_once(const char *name, const char *path)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(name, rows[i].name) == 0) {
+            rows[i].open(path);
+            rows[i].run();
+            return 0;
+        }
+    }
+    return MISSING;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "once") == 0)
+        return run_once(argv[2], argv[3]);
     return serve(rows, sizeof rows / sizeof *rows, argc, argv);
 }

@@ -33,6 +33,8 @@ class Programs:
         os.makedirs(self.out, exist_ok=True)
         warnings = ["-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11"]
         self._cc(*warnings, "floors.c", "-o", os.path.join(self.out, "floors"))
+        # For whole processes, of which half the start would else be the loader's.
+        self._cc(*warnings, "-static", "floors.c", "-o", os.path.join(self.out, "floors-static"))
         self._cc(
             *warnings, f"-I{self.root}/include", "rows.c", "-o", os.path.join(self.out, "rows"),
             f"-L{self.built}", "-lgallivant", f"-Wl,-rpath,{self.built}",

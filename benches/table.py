@@ -5,6 +5,7 @@ A result is a plain dict: row, language, where, bar, ratio, cpu_ratio, floor_us,
 
 import json
 import os
+import statistics
 import subprocess
 import tempfile
 import time
@@ -207,6 +208,45 @@ def timed(command, environment, payload):
     return time.perf_counter_ns() - started
 
 
+class State:
+    """`gallivant state` over a fleet from start to exit, beside a static program that opens, reads and closes each record
+    by its known name. Once with all processors, which its threads share, and once with one."""
+
+    name, bar = "state", 1.6
+
+    def measure(self, programs, places, given):
+        command = os.path.join(programs.built, "gallivant")
+        if given.language not in (None, "rust") or "ext4" not in places:
+            return
+        directory = programs.prepare(os.path.join(tempfile.mkdtemp(dir=places["ext4"]), "agent"), "prepare-fleet")
+        floor = [os.path.join(programs.out, "floors-static"), "once", "read-fleet", directory]
+        everywhere = os.sched_getaffinity(0)
+        for name, processors in (("state", everywhere), ("state, one cpu", {min(everywhere)})):
+            os.sched_setaffinity(0, processors)
+            try:
+                turns = [(spawned(floor), spawned([command, "state", directory]), spawned(floor))
+                         for _ in range(given.rounds + 1)][1:]
+            finally:
+                os.sched_setaffinity(0, everywhere)
+            ratio, processor = (statistics.median(row[at] * 2 / (before[at] + after[at]) for before, row, after in turns)
+                                for at in (0, 1))
+            floor_ns, row_ns = (statistics.median(turn[at][0] for turn in turns) for at in (0, 1))
+            misses = [] if ratio <= self.bar else ["time"]
+            yield result(name, "rust", "ext4", bar=self.bar, ratio=ratio, cpu_ratio=processor, floor_us=floor_ns / 1000,
+                         row_us=row_ns / 1000, verdict=verdict(misses, True))
+
+
+def spawned(command):
+    """How long a process took from start to exit, in ns, and how much processor time."""
+    started = time.perf_counter_ns()
+    silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+    _, status, usage = os.wait4(os.posix_spawn(command[0], command, os.environ, file_actions=silent), 0)
+    took = time.perf_counter_ns() - started
+    if os.waitstatus_to_exitcode(status) != 0:
+        raise RuntimeError(" ".join(command))
+    return took, (usage.ru_utime + usage.ru_stime) * 1e9
+
+
 class Watching:
     """How soon a change is told, and how often the waiting thread runs while nothing changes."""
 
@@ -249,6 +289,7 @@ ROWS = [
     Operation("fleet-unchanged", "stat-fleet", by_language(1.3, 1.6, 1.6), 1, prepare="prepare-fleet", rest=0.1),
     Operation("claim", "durable", by_language(1.15), 5),
     Hook(),
+    State(),
     Watching(),
 ]
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,7 +50,7 @@ pub(crate) struct State {
     #[arg(long, value_name = "AGENT", conflicts_with_all = ["watch", "is"])]
     pub(crate) explain: Option<PathBuf>,
     /// Print nothing; exit 0 if there are agents and each is in one of these states, else 1; with --watch once it is so
-    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Trimmed(EnumValueParser::new()))]
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Trimmed(EnumValueParser::<Seen>::new()))]
     pub(crate) is: Vec<Seen>,
     /// Believe a live record without asking whether its session holds its lease
     #[arg(long)]
@@ -74,17 +75,17 @@ pub(crate) enum Seen {
 
 /// A state of a list, in which blanks may stand beside the commas.
 #[derive(Clone, Debug)]
-struct Trimmed(EnumValueParser<Seen>);
+struct Trimmed<T: ValueEnum + Clone + Send + Sync + 'static>(EnumValueParser<T>);
 
-impl TypedValueParser for Trimmed {
-    type Value = Seen;
+impl<T: ValueEnum + Clone + Send + Sync + 'static> TypedValueParser for Trimmed<T> {
+    type Value = T;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<Seen, clap::Error> {
+    ) -> Result<T, clap::Error> {
         let trimmed = value.to_str().map_or(value, |value| OsStr::new(value.trim()));
         self.0.parse_ref(command, argument, trimmed)
     }
@@ -137,6 +138,8 @@ pub(crate) enum Claims {
         #[arg(long)]
         json: bool,
     },
+    /// List claims in the order in which they were made: state, age, owner, digest of the key, operation, scope, resource
+    List(ListClaims),
     /// Remove finished claims whose time is over
     Sweep {
         /// The store's file
@@ -145,6 +148,56 @@ pub(crate) enum Claims {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// List the claims of a store, in the order in which they were made. Writes nothing, and no writer waits for it
+///
+/// Keys do not stand in the store, but digests of operation, scope and key: the first 12 hexadecimal digits are shown, and all
+/// 64 with --json. AGE counts from when it finished, or from when its owner last refreshed it. Exit 1 if one that makes no
+/// sense is among them.
+#[derive(Args, Debug)]
+pub(crate) struct ListClaims {
+    /// The store's file
+    #[arg(default_value = "idempotency.db")]
+    pub(crate) store: PathBuf,
+    /// Those in one of these states
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = Trimmed(EnumValueParser::<Standing>::new()))]
+    pub(crate) state: Vec<Standing>,
+    /// Those of this operation, such as harnesses.create
+    #[arg(long)]
+    pub(crate) operation: Option<String>,
+    /// Those of at least this age: a number and s, m, h or d, such as 90s or 2h
+    #[arg(long, value_name = "AGE", value_parser = length)]
+    pub(crate) older_than: Option<Duration>,
+    /// At most so many
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<u64>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How far a claim is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Standing {
+    /// A create runs, or its owner was lost while nothing outside could exist
+    Reserved,
+    /// As reserved, and an effect may have happened
+    Marked,
+    /// Made; a repeat gets the saved answer
+    Finished,
+    /// Made, and its time is over
+    Expired,
+    /// It makes no sense
+    Damaged,
+}
+
+/// A length of time as people write it: a number and its unit.
+fn length(text: &str) -> Result<Duration, String> {
+    let units = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    let seconds = found.and_then(|(number, seconds)| number.parse::<u64>().ok()?.checked_mul(*seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| "a length is a number and s, m, h or d".to_owned())
 }
 
 /// Runs of the execution layer, by the root directory of their task

@@ -79,6 +79,10 @@ pub(crate) fn say(line: &str) -> io::Result<()> {
 
 /// A text that another process wrote, as one line without anything that would steer a terminal.
 pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
+    // Nearly every text is of visible ASCII, which a processor sees of many bytes at a time.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return text.into();
+    }
     if text.chars().any(char::is_control) {
         text.replace(char::is_control, "\u{FFFD}").into()
     } else {

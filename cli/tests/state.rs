@@ -192,3 +192,27 @@ fn the_directory_may_come_from_the_environment() {
     let output = program().arg("state").env("GALLIVANT_DIR", root.path()).output().expect("it runs");
     assert!(String::from_utf8_lossy(&output.stdout).contains("one"), "{output:?}");
 }
+
+#[test]
+fn agents_in_numbers_stand_in_the_order_of_their_paths() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut paths: Vec<String> = (0..700).map(|number| format!("g{}/a{number}", number % 7)).collect();
+    let one = session(root.path(), "one");
+    one.writer().observe(&Observation::new(State::Idle)).expect("observed");
+    let record = std::fs::read(root.path().join("one/harness-state")).expect("a record");
+    for path in &paths {
+        std::fs::create_dir_all(root.path().join(path)).expect("a directory");
+        std::fs::write(root.path().join(path).join("harness-state"), &record).expect("written");
+    }
+    paths.push("one".to_owned());
+    paths.sort_by(|a, b| a.split('/').cmp(b.split('/')));
+    let called = call(arguments!["state", root.path()]).with_status(0);
+    let shown: Vec<&str> =
+        called.out.lines().skip(1).map(|line| line.split(' ').next().expect("a path")).collect();
+    assert_eq!(shown, paths);
+    let called = call(arguments!["state", "--json", root.path()]).with_status(0);
+    let expected = paths.iter().map(|path| root.path().join(path).to_str().expect("UTF-8").to_owned());
+    assert!(called.json().iter().map(|row| row["path"].as_str().expect("a path").to_owned()).eq(expected));
+    call(arguments!["state", "--is", "idle", root.path()]).with_status(0);
+    call(arguments!["state", "--is", "active", root.path()]).with_status(1);
+}

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use gallivant_core::harness_state::{
-    Fleet, FleetOptions, FleetProbe, FleetView, NewSession, Options, Session, State, UnknownReason,
-    read_fleet, visit_fleet,
+    Derived, EntryRef, Fleet, FleetOptions, FleetProbe, FleetView, NewSession, Options, Session, State,
+    UnknownReason, gather_fleet, read_fleet,
 };
 use gallivant_core::testing::{Fault, OperationKind, Simulation, simulated_host};
 use gallivant_core::{Code, Host};
@@ -58,12 +58,14 @@ fn hs_92_a_visit_says_what_a_fleet_says_and_keeps_nothing() {
     for bounds in [bounds, FleetOptions { max_records: 2, ..bounds }, FleetOptions { max_depth: 1, ..bounds }]
     {
         let view = simulated_fleet(&host, &bounds).read(FleetProbe::Lease);
+        let add = |part: &mut Vec<(String, Derived)>, entry: EntryRef<'_>| {
+            part.push((entry.path.to_owned(), entry.derived.to_derived()));
+        };
         let mut visited = Vec::new();
+        let take = |part: Vec<(String, Derived)>| visited.extend(part);
         let options = Options::default();
-        let summary = visit_fleet("/fleet", &bounds, FleetProbe::Lease, &options, &host, |entry| {
-            visited.push((entry.path.to_owned(), entry.derived.to_derived()));
-        })
-        .expect("visited");
+        let summary =
+            gather_fleet("/fleet", &bounds, FleetProbe::Lease, &options, &host, add, take).expect("visited");
         let read: Vec<_> = view.entries.into_iter().map(|entry| (entry.path, entry.derived)).collect();
         assert_eq!(visited, read);
         assert_eq!((summary.entries, summary.left_out), (read.len(), view.left_out));

@@ -34,6 +34,7 @@ impl From<BoundParts> for FleetOptions {
             max_depth: parts.max_depth.unwrap_or(defaults.max_depth),
             max_records: count(parts.max_records).unwrap_or(defaults.max_records),
             max_directories: count(parts.max_directories).unwrap_or(defaults.max_directories),
+            ..defaults
         }
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn bounds_of(
         max_depth: taken(max_depth).unwrap_or(default.max_depth),
         max_records: taken(max_records).unwrap_or(default.max_records),
         max_directories: taken(max_directories).unwrap_or(default.max_directories),
+        ..default
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use gallivant_core::Host;
-use gallivant_core::harness_state::{FleetOptions, FleetProbe, LeftOut, Options, visit_fleet};
+use gallivant_core::harness_state::{EntryRef, FleetOptions, FleetProbe, LeftOut, Options, gather_fleet};
 
 use super::shown;
 use crate::arguments::State;
@@ -12,8 +12,18 @@ use crate::exit::{Outcome, Result};
 use crate::table::Table;
 use crate::terminal::{Screen, Tone};
 
-/// How much JSON is collected before it is written.
-const PIECE: usize = 60 * 1024;
+/// More than so many threads do not read a disk faster.
+const MOST_THREADS: usize = 4;
+
+/// What is made of some of the agents.
+#[derive(Default)]
+struct Part {
+    agents: usize,
+    /// Of these the ones that are in none of the states that were asked for.
+    others: usize,
+    table: Option<Table<5>>,
+    json: String,
+}
 
 pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<Outcome> {
     let host = Host::system();
@@ -21,15 +31,16 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
     let is_one = roots.len() == 1;
     let is_asked = !asked.is.is_empty();
     let now_ms = host.clock.wall_ms();
-    let (mut table, mut json) = (Table::new(shown::HEADINGS), String::new());
+    let mut table = Table::new(shown::HEADINGS);
     let mut out = screen.out();
     let mut written = Ok(());
     let (mut agents, mut others, mut left_out) = (0_usize, 0_usize, Vec::new());
+    let bounds = FleetOptions { threads: threads(), ..bounds(asked) };
     for root in roots {
-        let summary = visit_fleet(root, &bounds(asked), probe, &Options::default(), &host, |entry| {
-            agents += 1;
+        let add = |part: &mut Part, entry: EntryRef<'_>| {
+            part.agents += 1;
             if is_asked {
-                others += usize::from(!shown::is_one_of(&entry.derived, &asked.is));
+                part.others += usize::from(!shown::is_one_of(&entry.derived, &asked.is));
                 return;
             }
             let path = if is_one && !asked.json {
@@ -38,15 +49,23 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
                 shown::path_below(root, entry.path)
             };
             if asked.json {
-                shown::write_json(&path, Some(&entry.derived), &mut json);
-                if json.len() >= PIECE && written.is_ok() {
-                    written = out.write_all(json.as_bytes());
-                    json.clear();
-                }
+                shown::write_json(&path, Some(&entry.derived), &mut part.json);
             } else {
-                shown::add(&mut table, &path, &entry.derived, now_ms);
+                let table = part.table.get_or_insert_with(|| Table::new(shown::HEADINGS));
+                shown::add(table, &path, &entry.derived, now_ms);
             }
-        })?;
+        };
+        let take = |part: Part| {
+            agents += part.agents;
+            others += part.others;
+            if let Some(of_part) = &part.table {
+                table.append(of_part);
+            }
+            if written.is_ok() {
+                written = out.write_all(part.json.as_bytes());
+            }
+        };
+        let summary = gather_fleet(root, &bounds, probe, &Options::default(), &host, add, take)?;
         if let Some(said) = left_out_of(root, &summary.left_out) {
             left_out.push(said);
         }
@@ -56,20 +75,23 @@ pub(super) fn list(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result<
         return Ok(Outcome::of(agents > 0 && others == 0));
     }
     if asked.json {
-        out.write_all(json.as_bytes())?;
+        // Written already.
     } else if table.is_empty() {
         let places: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
         writeln!(out, "no agents below {}", places.join(" "))?;
     } else {
         table.write(&mut out, screen, usize::MAX)?;
     }
-    // The process ends, which frees a table of ten thousand rows at once and not cell by cell.
-    std::mem::forget(table);
     out.flush()?;
     for said in left_out {
         let _ = writeln!(std::io::stderr(), "gallivant: {said}");
     }
     Ok(Outcome::Yes)
+}
+
+/// One for each processor that this process may use.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().min(MOST_THREADS))
 }
 
 pub(super) fn bounds(asked: &State) -> FleetOptions {

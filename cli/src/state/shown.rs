@@ -42,14 +42,15 @@ pub(super) fn doing(derived: &DerivedRef<'_>) -> Cow<'static, str> {
 }
 
 /// The writer's reason, the exit, or why the state is not known; empty where there is nothing to be said.
-pub(super) fn why(derived: &DerivedRef<'_>) -> String {
+pub(super) fn why<'a>(derived: &DerivedRef<'a>) -> Cow<'a, str> {
     let mut why = match (derived.exit, derived.reason) {
-        (Some(exit), Some(reason)) => format!("{exit}, {reason}"),
-        (Some(text), None) | (None, Some(text)) => text.to_owned(),
-        (None, None) => String::new(),
+        (Some(exit), Some(reason)) => Cow::Owned(format!("{exit}, {reason}")),
+        (Some(text), None) | (None, Some(text)) => Cow::Borrowed(text),
+        (None, None) => Cow::Borrowed(""),
     };
     if derived.input_buffer == InputBuffer::Nonempty {
-        why.push_str(if why.is_empty() { "text in its input line" } else { ", text in its input line" });
+        let is_alone = why.is_empty();
+        why.to_mut().push_str(if is_alone { "text in its input line" } else { ", text in its input line" });
     }
     why
 }
@@ -64,11 +65,11 @@ pub(super) fn add(table: &mut Table<5>, path: &str, derived: &DerivedRef<'_>, no
         State::Ready | State::Idle => Tone::Plain,
     };
     table.push([
-        Cell::plain(printable(path).into_owned()),
+        Cell::plain(printable(path)),
         Cell::new(doing(derived), tone),
         Cell::plain(derived.since_ms.map_or_else(String::new, |since| ago(since, now_ms))),
-        Cell::new(printable(derived.harness.unwrap_or_default()).into_owned(), Tone::Faint),
-        Cell::plain(printable(&why(derived)).into_owned()),
+        Cell::new(printable(derived.harness.unwrap_or_default()), Tone::Faint),
+        Cell::plain(printable(&why(derived))),
     ]);
 }
 

@@ -103,7 +103,7 @@ fn print(roots: &[PathBuf], number: usize, change: &Change, json: bool, now_ms: 
             shown::write_json(&path, derived.as_ref(), &mut lines);
         } else {
             let doing = derived.as_ref().map_or("none".into(), shown::doing);
-            let why = derived.as_ref().map_or_else(String::new, shown::why);
+            let why = derived.as_ref().map_or("".into(), shown::why);
             let (path, why) = (printable(&path), printable(&why));
             lines.push_str(format!("{}  {path}  {doing}  {why}", utc(now_ms)).trim_end());
             lines.push('\n');

@@ -3,19 +3,25 @@
 //! The first read walks the tree. What it found is kept, and the next read asks `stat` only for what stands there still.
 //! Conclusions are drawn anew at each read, because the clock moves.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::derive::{Derived, DerivedRef, derive};
-use super::fleet_tree::{Pass, Scope, Tree};
+use super::fleet_tree::{Pass, PieceEnd, Scope, Sharing, Taker, Tree};
 use super::moment::Moment;
 use super::options::Options;
-use super::probe::{lease_liveness, within_budget};
+use super::probe::{lease_liveness, lease_liveness_at, within_budget};
 use super::record::Record;
-use super::seat::Stored;
+use super::seat::{LEASE, Stored};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::process::Liveness;
-use crate::storage::ForkSafe;
+use crate::storage::{Directory, ForkSafe};
+
+/// Entries in a part that the calling thread gathers alone.
+const ENTRIES_A_PART: usize = 512;
 
 /// How far a fleet is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +34,15 @@ pub struct FleetOptions {
     /// How many directories are entered, whether they hold a record or not. Default 200,000: as many again as records,
     /// so that a tree of something else below the root ends the walk within seconds.
     pub max_directories: usize,
+    /// How many threads walk a tree of which nothing is known yet: the calling one alone by default, because a library starts
+    /// no threads unasked; at most 64. The others have ended once the call returns. What is found, its order and what is left
+    /// out are the same whatever the number.
+    pub threads: usize,
 }
 
 impl Default for FleetOptions {
     fn default() -> Self {
-        FleetOptions { max_depth: 8, max_records: 100_000, max_directories: 200_000 }
+        FleetOptions { max_depth: 8, max_records: 100_000, max_directories: 200_000, threads: 1 }
     }
 }
 
@@ -43,6 +53,7 @@ impl FleetOptions {
             max_depth: self.max_depth.min(128),
             max_records: self.max_records.max(1),
             max_directories: self.max_directories.max(1),
+            threads: self.threads.clamp(1, 64),
         }
     }
 }
@@ -158,37 +169,96 @@ pub fn read_fleet(
     Ok(Fleet::open(root, bounds, options, host)?.read(probe))
 }
 
-/// As [`read_fleet`], lending each entry as soon as its record was read and keeping nothing of it: what a program does that
-/// reads once and ends.
+/// As [`read_fleet`], keeping nothing: what a program does that reads once and ends. `add` makes of each entry, as soon as its
+/// record was read, what is wanted of it, and adds that to a part; `take` is handed the parts, on the calling thread and in
+/// the order of the paths. A part is of some hundred entries, or what one thread has of a piece of the tree where
+/// [`FleetOptions::threads`] says several: then `add` runs on each of them.
 ///
 /// # Errors
 /// As [`Fleet::open`].
-pub fn visit_fleet(
+pub fn gather_fleet<P: Default + Send>(
     root: impl AsRef<Path>,
     bounds: &FleetOptions,
     probe: FleetProbe,
     options: &Options,
     host: &Host,
-    mut visit: impl FnMut(EntryRef<'_>),
+    add: impl Fn(&mut P, EntryRef<'_>) + Sync,
+    take: impl FnMut(P),
 ) -> Result<FleetSummary> {
     let root = absolute(root.as_ref(), host)?;
     let bounds = bounds.within_reason();
-    let mut summary = FleetSummary::default();
-    let mut now = Moment::now(host);
-    let mut hand = |path: &str, stored: &Stored| {
-        // No record that was read is of the future.
-        if stored.record().is_some_and(|record| record.written_at_ms > now.wall_ms) {
-            now = Moment::now(host);
+    let see =
+        |part: &mut Part<P>, now: &mut Moment, directory: &dyn Directory, path: &str, stored: &Stored| {
+            // No record that was read is of the future.
+            if stored.record().is_some_and(|record| record.written_at_ms > now.wall_ms) {
+                *now = Moment::now(host);
+            }
+            let mut ask = || ask_lease_below(directory, path, stored, options, host);
+            let Some(derived) = derive_asking(stored, probe, now, options, &mut ask) else { return };
+            part.entries += 1;
+            part.valid_until_ms = earlier(part.valid_until_ms, derived.valid_until_ms);
+            add(&mut part.own, EntryRef { path, derived, record: stored.record() });
+        };
+    let gathered = Mutex::new(BTreeMap::new());
+    let pieces = || gathered.lock().unwrap_or_else(PoisonError::into_inner);
+    let gather = |number: usize, walk: &mut dyn FnMut(Taker<'_>)| {
+        let (mut part, mut now) = (Part::default(), Moment::now(host));
+        walk(&mut |directory, path, stored| see(&mut part, &mut now, directory, path, stored));
+        pieces().insert(number, part);
+    };
+    let taking = RefCell::new(Taking { take, part: Part::default(), summary: FleetSummary::default() });
+    let mut end = |number: usize, how: PieceEnd| {
+        let part = pieces().remove(&number);
+        if let Some(part) = part.filter(|_| how == PieceEnd::Kept) {
+            let taking = &mut *taking.borrow_mut();
+            taking.hand_over();
+            taking.part = part;
+            taking.hand_over();
         }
-        let Some(derived) = derive_seat(&root, path, stored, probe, &now, options, host) else { return };
-        summary.entries += 1;
-        summary.valid_until_ms = earlier(summary.valid_until_ms, derived.valid_until_ms);
-        visit(EntryRef { path, derived, record: stored.record() });
+    };
+    let mut now = Moment::now(host);
+    let mut hand = |directory: &dyn Directory, path: &str, stored: &Stored| {
+        let taking = &mut *taking.borrow_mut();
+        see(&mut taking.part, &mut now, directory, path, stored);
+        if taking.part.entries >= ENTRIES_A_PART {
+            taking.hand_over();
+        }
     };
     let mut pass = Pass::new(&root, host, &bounds, Scope::Everything).handing(&mut hand);
+    if bounds.threads > 1 {
+        pass = pass.sharing(Sharing::handing(bounds.threads, &gather, &mut end));
+    }
     let left_out = Tree::default().refresh(&mut pass);
-    summary.left_out = left_out;
-    Ok(summary)
+    let mut taking = taking.into_inner();
+    taking.hand_over();
+    Ok(FleetSummary { left_out, ..taking.summary })
+}
+
+/// What one thread has gathered.
+#[derive(Default)]
+struct Part<P> {
+    own: P,
+    entries: usize,
+    valid_until_ms: Option<u64>,
+}
+
+/// What is handed over on the calling thread.
+struct Taking<P, T> {
+    take: T,
+    /// What this thread has gathered since.
+    part: Part<P>,
+    summary: FleetSummary,
+}
+
+impl<P: Default, T: FnMut(P)> Taking<P, T> {
+    fn hand_over(&mut self) {
+        let part = std::mem::take(&mut self.part);
+        if part.entries > 0 {
+            self.summary.entries += part.entries;
+            self.summary.valid_until_ms = earlier(self.summary.valid_until_ms, part.valid_until_ms);
+            (self.take)(part.own);
+        }
+    }
 }
 
 impl Fleet {
@@ -229,7 +299,11 @@ impl Fleet {
     /// unchanged. `visit` runs while the fleet is locked and so must not read the same fleet.
     pub fn for_each(&self, probe: FleetProbe, mut visit: impl FnMut(EntryRef<'_>)) -> FleetSummary {
         let mut tree = self.tree.lock();
-        let left_out = tree.refresh(&mut Pass::new(&self.root, &self.host, &self.bounds, Scope::Everything));
+        let mut pass = Pass::new(&self.root, &self.host, &self.bounds, Scope::Everything);
+        if self.bounds.threads > 1 && tree.is_new() {
+            pass = pass.sharing(Sharing::among(self.bounds.threads));
+        }
+        let left_out = tree.refresh(&mut pass);
         let now = Moment::now(&self.host);
         let mut summary = FleetSummary { left_out, ..FleetSummary::default() };
         tree.for_each(&mut |path, stored| {
@@ -275,10 +349,19 @@ pub(crate) fn derive_seat<'a>(
     options: &Options,
     host: &Host,
 ) -> Option<DerivedRef<'a>> {
-    let mut ask = || ask_lease(root, path, stored, options, host);
-    let ask: Option<&mut dyn FnMut() -> Liveness> = match probe {
+    derive_asking(stored, probe, at, options, &mut || ask_lease(root, path, stored, options, host))
+}
+
+fn derive_asking<'a>(
+    stored: &'a Stored,
+    probe: FleetProbe,
+    at: &Moment,
+    options: &Options,
+    ask: &mut dyn FnMut() -> Liveness,
+) -> Option<DerivedRef<'a>> {
+    let ask = match probe {
         FleetProbe::None => None,
-        FleetProbe::Lease => Some(&mut ask),
+        FleetProbe::Lease => Some(ask),
     };
     derive(stored, options, at, ask)
 }
@@ -295,5 +378,24 @@ pub(crate) fn ask_lease(
     within_budget(&*host.clock, options.probe_budget, || match host.files.open_to_read(&root.join(path)) {
         Ok(directory) => lease_liveness(&*directory, record),
         Err(_) => Liveness::Indeterminate,
+    })
+}
+
+/// As [`ask_lease`], below the root that was opened: where no lease stands, one call says so.
+fn ask_lease_below(
+    root: &dyn Directory,
+    path: &str,
+    stored: &Stored,
+    options: &Options,
+    host: &Host,
+) -> Liveness {
+    let Some(record) = stored.record() else { return Liveness::Indeterminate };
+    within_budget(&*host.clock, options.probe_budget, || {
+        let lease = [path, "/", LEASE].concat();
+        // Locks are opened one at a time in a process, for the sake of forks; that none stands there threads see at once.
+        match root.metadata(&lease) {
+            Ok(_) => lease_liveness_at(root, &lease, record),
+            Err(_) => Liveness::Indeterminate,
+        }
     })
 }

@@ -5,8 +5,12 @@
 //! before anything is read under that path. Names are resolved below the root's descriptor, so that no directory is
 //! opened but to be listed.
 
+mod sharing;
+
 use std::io;
 use std::path::Path;
+
+pub(crate) use sharing::{PieceEnd, Sharing};
 
 use super::codec::{self, MAX_RECORD_BYTES};
 use super::fleet::{FleetOptions, LeftOut};
@@ -36,6 +40,8 @@ pub(crate) struct Tree {
 struct Folder {
     /// Where the record is or would be, below the root.
     record_path: Box<str>,
+    /// How much of that is the directory's own path; nothing for the root.
+    path_bytes: u32,
     /// What the directory looked like when it was listed last; none where it has to be listed again in any case.
     look: Option<Look>,
     /// The directories in it, by their names.
@@ -91,19 +97,26 @@ pub(crate) struct Pass<'a> {
     touched: Option<&'a mut dyn FnMut(&str)>,
     /// Handed each record as soon as it was read, of which nothing is kept then: for a pass after which there is none.
     handed: Option<Taker<'a>>,
+    /// Other threads that walk too, where the tree is new and nobody is told of anything.
+    sharing: Option<Sharing<'a>>,
 }
 
-/// Who takes a record, by the path of its directory.
-type Taker<'a> = &'a mut dyn FnMut(&str, &Stored);
+/// Who takes a record, by the root and the path of its directory below that.
+pub(crate) type Taker<'a> = &'a mut dyn FnMut(&dyn Directory, &str, &Stored);
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(root: &'a Path, host: &'a Host, bounds: &'a FleetOptions, scope: Scope<'a>) -> Self {
-        Pass { root, host, bounds, scope, entering: None, touched: None, handed: None }
+        Pass { root, host, bounds, scope, entering: None, touched: None, handed: None, sharing: None }
     }
 
     /// With somebody who takes each record, so that the tree is worth nothing afterwards.
     pub(crate) fn handing(self, handed: Taker<'a>) -> Self {
         Pass { handed: Some(handed), ..self }
+    }
+
+    /// With other threads, for a tree of which nothing is known.
+    pub(crate) fn sharing(self, sharing: Sharing<'a>) -> Self {
+        Pass { sharing: Some(sharing), ..self }
     }
 
     /// With somebody who is told; see the fields.
@@ -205,6 +218,11 @@ impl Tree {
         self.left_out.clone()
     }
 
+    /// Whether nothing is known of it.
+    pub(crate) fn is_new(&self) -> bool {
+        self.root.is_none()
+    }
+
     fn forget_all(&mut self, pass: &mut Pass<'_>) {
         if let (Some((_, folder)), Some(touched)) = (self.root.take(), &mut pass.touched) {
             folder.tell_all(*touched);
@@ -238,11 +256,24 @@ impl Tree {
 
 impl Folder {
     fn new(record_path: Box<str>) -> Self {
-        Folder { record_path, look: None, below: Vec::new(), kept: None, left_out: Own::default() }
+        let above = record_path.len().saturating_sub("/".len() + RECORD.len());
+        let path_bytes = u32::try_from(above).unwrap_or_default();
+        Folder {
+            record_path,
+            path_bytes,
+            look: None,
+            below: Vec::new(),
+            kept: None,
+            left_out: Own::default(),
+        }
     }
 
+    /// The directory below the root, `.` for the root itself.
     fn path(&self) -> &str {
-        path_of(&self.record_path)
+        match self.path_bytes as usize {
+            0 => ".",
+            length => &self.record_path[..length],
+        }
     }
 
     fn name(&self) -> &str {
@@ -281,11 +312,6 @@ impl Folder {
     }
 }
 
-/// The directory of a record below the root, `.` for the root itself.
-fn path_of(record_path: &str) -> &str {
-    record_path.strip_suffix(RECORD).and_then(|path| path.strip_suffix('/')).unwrap_or(".")
-}
-
 impl Walk<'_, '_> {
     /// Goes through a directory and what is below it; `false` where it stands no longer.
     fn go(&mut self, folder: &mut Folder, depth: u32) -> bool {
@@ -309,15 +335,15 @@ impl Walk<'_, '_> {
         if let Some(handed) = &mut self.pass.handed
             && let Some(kept) = folder.kept.take()
         {
-            handed(folder.path(), &kept.stored);
+            handed(self.directory, folder.path(), &kept.stored);
             if let Stored::Parsed(mut parsed) = kept.stored {
                 codec::take_apart(&mut parsed.record, &mut self.spare);
             }
         }
         self.sum_up(folder);
-        let mut position = 0;
+        let mut position = if self.is_shared(folder) { self.share_below(folder, depth) } else { 0 };
         while position < folder.below.len() {
-            if self.records_left == 0 || self.directories_left == 0 {
+            if self.is_full() {
                 let rest = folder.below.split_off(position);
                 self.left_out.too_many += rest.len() as u64;
                 rest.iter().for_each(|folder| self.tell_all(folder));
@@ -332,7 +358,15 @@ impl Walk<'_, '_> {
                 self.tell_all(&gone);
             }
         }
+        if self.pass.handed.is_some() {
+            folder.below = Vec::new();
+        }
         true
+    }
+
+    /// Whether the bounds are reached.
+    fn is_full(&self) -> bool {
+        self.records_left == 0 || self.directories_left == 0
     }
 
     /// Looks at the directory and then at the record in it.
@@ -503,7 +537,7 @@ impl Walk<'_, '_> {
         if let Some(error) = &folder.left_out.unreadable {
             self.left_out.unreadable += 1;
             if self.left_out.example.is_none() {
-                self.left_out.example = Some(format!("{}: {error}", path_of(&folder.record_path)));
+                self.left_out.example = Some(format!("{}: {error}", folder.path()));
             }
         }
     }

@@ -62,8 +62,8 @@ pub use environment::{
 pub use explain::{Explanation, TriedRow};
 pub use extension::{EXTENSION, Evidence, Extension, HarnessProcess, MAX_CHILDREN};
 pub use fleet::{
-    EntryRef, Fleet, FleetEntry, FleetOptions, FleetProbe, FleetSummary, FleetView, LeftOut, read_fleet,
-    visit_fleet,
+    EntryRef, Fleet, FleetEntry, FleetOptions, FleetProbe, FleetSummary, FleetView, LeftOut, gather_fleet,
+    read_fleet,
 };
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,

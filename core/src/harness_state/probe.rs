@@ -71,7 +71,12 @@ impl Probe for LeaseProbe {
 
 /// What the lease in an agent's directory proves about the session that wrote this record.
 pub(crate) fn lease_liveness(directory: &dyn Directory, record: &Record) -> Liveness {
-    let Ok((released, content)) = is_released(directory, LEASE) else { return Liveness::Indeterminate };
+    lease_liveness_at(directory, LEASE, record)
+}
+
+/// As [`lease_liveness`], of a lease by its path below a directory.
+pub(crate) fn lease_liveness_at(directory: &dyn Directory, lease: &str, record: &Record) -> Liveness {
+    let Ok((released, content)) = is_released(directory, lease) else { return Liveness::Indeterminate };
     if record.incarnation.is_empty() || content != record.incarnation.as_bytes() {
         return Liveness::Indeterminate;
     }

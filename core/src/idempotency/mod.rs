@@ -14,6 +14,7 @@
 //! - `takeover`, `begin`: what that means now; pure functions, no disk;
 //! - `engine`: the trait behind which claims are kept; `sqlite`: the embedded default; `memory`: one for tests;
 //!   `patience`: waiting for somebody else's transaction;
+//! - `listing`: every claim, for an operator who only looks;
 //! - `options`, `store`: the handle; `answer`: what it answers;
 //! - `reservation`, `ticket`, `finished`, `unknown`: what the holder of each answer may do.
 
@@ -24,6 +25,7 @@ mod engine;
 mod fingerprint;
 mod finished;
 mod key;
+mod listing;
 mod memory;
 mod options;
 mod patience;
@@ -41,11 +43,15 @@ pub use engine::{Change, ClaimStore, Swept};
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use finished::FinishedClaim;
 pub use key::{ClaimName, MAX_PART_BYTES};
+pub use listing::{
+    ClaimPage, ClaimReader, ListOptions, Listed, ListedClaim, ListedOwner, ListedState, StoredClaim,
+    UnderstoodClaim, list_claims,
+};
 pub use memory::MemoryClaims;
 pub use options::StoreOptions;
 pub use patience::Patience;
 pub use reservation::Reservation;
-pub use sqlite::{CheckedStore, check_store};
+pub use sqlite::{CheckedStore, check_store, read_claims};
 pub use store::{Ask, IdempotencyStore};
 pub use takeover::{Facts, Fate, TAKEOVER_MS, fate};
 pub use ticket::Ticket;

@@ -275,7 +275,7 @@ pub trait Directory: Send + Sync + fmt::Debug {
     /// A link or anything else that is not a regular file is refused.
     fn open_lock(&self, name: &str) -> io::Result<Box<dyn LockFile>>;
 
-    /// Opens an existing lock file for looking at it, without creating it.
+    /// Opens an existing lock file for looking at it, without creating it. Takes a path below the directory.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] where there is none; a link or anything else irregular is refused.

@@ -166,7 +166,7 @@ fn acquire_named(
 /// Whether nobody holds the lock on an existing file; `None` where that cannot be known, because the file was
 /// replaced, or because locks do not exclude there.
 ///
-/// Looks by taking a shared lock for a moment, so that lookers do not see each other.
+/// Looks by taking a shared lock for a moment, so that lookers do not see each other. Takes a path below the directory.
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] where there is no such file, else as the system says it.

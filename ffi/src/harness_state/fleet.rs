@@ -239,6 +239,7 @@ pub(super) unsafe fn bounds(pointer: *const gallivant_harness_state_fleet_option
         },
         max_records: number(given.max_records, default.max_records),
         max_directories: number(given.max_directories, default.max_directories),
+        ..default
     })
 }
 

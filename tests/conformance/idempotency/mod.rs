@@ -1,11 +1,13 @@
 //! Idempotent creates, clause by clause.
 //!
-//! `suite` is the one that proves an engine (IK-20): it runs over every engine. `file` is about the SQLite file, `limits`
+//! `suite` is the one that proves an engine (IK-20), with `owners` and `listing`: they run over every engine. `file` and `reading` are about the SQLite file, `limits`
 //! about names, options and sizes, `fields` holds the field cases.
 
 mod cases;
 mod file;
 mod limits;
+mod listing;
 mod owners;
+mod reading;
 mod suite;
 mod world;

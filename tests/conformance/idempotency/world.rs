@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gallivant_core::idempotency::{
-    Begin, ClaimView, FinishedClaim, IdempotencyStore, MemoryClaims, Reservation, StoreOptions, Ticket,
-    UnknownClaim,
+    Begin, ClaimReader, ClaimView, FinishedClaim, IdempotencyStore, MemoryClaims, Reservation, StoreOptions,
+    Ticket, UnknownClaim, read_claims,
 };
 use gallivant_core::testing::{ManualClock, SimulatedProcesses};
 use gallivant_core::{Code, Host, Result};
@@ -87,6 +87,14 @@ impl World {
             Engine::Memory => {
                 IdempotencyStore::with_engine(Arc::clone(&self.memory) as _, &self.options, host)
             }
+        }
+    }
+
+    /// What reads every claim and changes none.
+    pub(super) fn reader(&self, host: &Host) -> Box<dyn ClaimReader> {
+        match self.engine {
+            Engine::Sqlite => read_claims(self.path(), host).expect("it can be read"),
+            Engine::Memory => Box::new(Arc::clone(&self.memory)),
         }
     }
 

@@ -1,17 +1,12 @@
 //! Looking at a store without changing it: whether every page and every row makes sense.
 //!
-//! SQLite is told that it may write nothing, not even its shared memory. Where a log is left without the memory that leads
-//! into it, only a writer could recover, and that is answered and not done.
+//! Where a log is left without the memory that leads into it, only a writer could recover, and that is answered and not done.
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
-
 use super::super::claim::ClaimState;
-use super::failure;
-use super::open::{APPLICATION_ID, SCHEMA_VERSION};
-use super::row;
-use crate::error::{Code, Result};
+use super::{failure, reader, row};
+use crate::error::Result;
 use crate::host::Host;
 use crate::storage::quiet;
 
@@ -52,34 +47,7 @@ pub fn check_store(path: impl AsRef<Path>, host: &Host) -> Result<Option<Checked
 
 fn look(path: &Path, host: &Host) -> std::result::Result<Option<CheckedStore>, failure::Failure> {
     let _quiet = quiet();
-    let side = |ending: &str| {
-        let mut side = path.as_os_str().to_owned();
-        side.push(ending);
-        host.files.metadata(Path::new(&side)).map_or(0, |side| side.size)
-    };
-    // Without a log the file is all there is, and nobody has to be agreed with.
-    let mode = if side("-wal") > 0 { "readonly_shm=1" } else { "immutable=1" };
-    if mode == "readonly_shm=1" && side("-shm") == 0 {
-        let what = "a writer that died has left a log without its index; the next one that opens the store recovers it";
-        return Err(failure::unavailable(path, what).into());
-    }
-    let connection = Connection::open_with_flags(
-        uri(path, mode),
-        OpenFlags::SQLITE_OPEN_READ_ONLY
-            | OpenFlags::SQLITE_OPEN_URI
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_EXRESCODE,
-    )?;
-    let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    if number("application_id")? != APPLICATION_ID {
-        return Ok(None);
-    }
-    let version = number("user_version")?;
-    if version != SCHEMA_VERSION {
-        let what =
-            format!("the store has schema version {version}, this library reads version {SCHEMA_VERSION}");
-        return Err(failure::about(Code::IdempotencyStoreVersion, path, &what).into());
-    }
+    let Some(connection) = reader::connect(path, host)? else { return Ok(None) };
     let soundness: String = connection.query_row(SOUNDNESS, [], |row| row.get(0))?;
     let damage = Some(soundness).filter(|said| said != "ok").map(|said| said.replace('\n', " "));
     let mut found = CheckedStore { damage, ..CheckedStore::default() };
@@ -94,19 +62,4 @@ fn look(path: &Path, host: &Host) -> std::result::Result<Option<CheckedStore>, f
         } += 1;
     }
     Ok(Some(found))
-}
-
-/// The path as SQLite's own kind of address, in which three signs have a meaning.
-fn uri(path: &Path, mode: &str) -> std::path::PathBuf {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let mut uri = b"file:".to_vec();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'%' | b'?' | b'#' => uri.extend_from_slice(format!("%{byte:02x}").as_bytes()),
-            byte => uri.push(*byte),
-        }
-    }
-    uri.extend_from_slice(b"?");
-    uri.extend_from_slice(mode.as_bytes());
-    std::ffi::OsString::from_vec(uri).into()
 }

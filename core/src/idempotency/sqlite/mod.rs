@@ -4,6 +4,7 @@
 //! - `row`: a record as columns, with a check value over all of them;
 //! - `inherited`: what happens to connections in a forked child;
 //! - `check`: looking at a store without changing it;
+//! - `reader`: its claims page by page, for whoever changes nothing;
 //! - `place`: whether the file still stands under its name;
 //! - `failure`: what SQLite's results mean here.
 //!
@@ -16,9 +17,11 @@ mod failure;
 mod inherited;
 mod open;
 mod place;
+mod reader;
 mod row;
 
 pub use check::{CheckedStore, check_store};
+pub use reader::read_claims;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Row, params};
 use serde::Deserialize;
 
 use super::super::claim::{ClaimRecord, ClaimState, ClaimToken, Owner, Stamp};
+use super::super::listing::{StoredClaim, UnderstoodClaim};
 use super::super::{ClaimName, Fingerprint};
 use crate::process::ProcessIdentity;
 
@@ -59,6 +60,8 @@ const MARKED: i64 = 2;
 const FINISHED: i64 = 3;
 
 const NAME: usize = 1;
+const OPERATION: usize = 2;
+const SCOPE: usize = 3;
 const ANSWER: usize = 9;
 const EXPIRES: usize = 12;
 const CHECK: usize = 13;
@@ -95,6 +98,25 @@ pub(super) fn answer_bytes(row: &Row<'_>) -> usize {
 
 /// Understands a row; none where it makes no sense.
 pub(super) fn read(row: &Row<'_>) -> Option<Found> {
+    let columns = columns_of(row)?;
+    Some(Found { id: columns[0].as_i64().ok()?, record: record_of(&columns, true)? })
+}
+
+/// Understands a row with its name and without its answer.
+pub(super) fn read_stored(row: &Row<'_>) -> StoredClaim {
+    let understood = columns_of(row).and_then(|columns| {
+        Some(UnderstoodClaim {
+            operation: columns[OPERATION].as_str().ok()?.to_owned(),
+            scope: serde_json::from_str(columns[SCOPE].as_str().ok()?).ok()?,
+            record: record_of(&columns, false)?,
+        })
+    });
+    let name = row.get_ref(NAME).ok().and_then(|name| name.as_blob().ok()?.try_into().ok());
+    StoredClaim { digest: name, understood }
+}
+
+/// The columns of a row; none where they are not those that were written.
+fn columns_of<'a>(row: &'a Row<'_>) -> Option<[ValueRef<'a>; CHECK + 1]> {
     let mut columns = [ValueRef::Null; CHECK + 1];
     let mut check = Check::new();
     for (place, column) in columns.iter_mut().enumerate() {
@@ -103,17 +125,21 @@ pub(super) fn read(row: &Row<'_>) -> Option<Found> {
             check.add(*column);
         }
     }
-    if columns[CHECK].as_i64().ok()? != check.value() {
-        return None;
-    }
+    (columns[CHECK].as_i64().ok()? == check.value()).then_some(columns)
+}
+
+fn record_of(columns: &[ValueRef<'_>; CHECK + 1], with_answer: bool) -> Option<ClaimRecord> {
     let number = |place: usize| columns[place].as_i64_or_null().ok().flatten().map(unbits);
     let state = match columns[4].as_i64().ok()? {
-        FINISHED => ClaimState::Finished {
-            resource: columns[8].as_str().ok()?.to_owned(),
-            answer: columns[ANSWER].as_blob_or_null().ok()?.map(<[u8]>::to_vec),
-            completed_ms: number(10)?,
-            window_ms: number(11)?,
-        },
+        FINISHED => {
+            let answer = columns[ANSWER].as_blob_or_null().ok()?;
+            ClaimState::Finished {
+                resource: columns[8].as_str().ok()?.to_owned(),
+                answer: answer.filter(|_| with_answer).map(<[u8]>::to_vec),
+                completed_ms: number(10)?,
+                window_ms: number(11)?,
+            }
+        }
         state @ (RESERVED | MARKED) => {
             let owner = match columns[7].as_str_or_null().ok()? {
                 None => None,
@@ -123,12 +149,11 @@ pub(super) fn read(row: &Row<'_>) -> Option<Found> {
         }
         _ => return None,
     };
-    let record = ClaimRecord {
+    Some(ClaimRecord {
         token: ClaimToken::from_bytes(columns[5].as_blob().ok()?.try_into().ok()?),
         fingerprint: Fingerprint::from_bytes(columns[6].as_blob().ok()?.try_into().ok()?),
         state,
-    };
-    Some(Found { id: columns[0].as_i64().ok()?, record })
+    })
 }
 
 /// Writes a record under a name that has none.

@@ -115,7 +115,11 @@ impl FaultyDirectory {
     fn open_lock_with(&self, kind: OperationKind, name: &str) -> io::Result<Box<dyn LockFile>> {
         let (opened, identity) = self.view().perform(&self.request(kind, name), |context| {
             let disk = &mut context.machine.disk;
-            let node = match disk.live().lookup(self.node(), name) {
+            let found = match kind {
+                OperationKind::LookLock => disk.live().resolve(self.node(), Path::new(name), false),
+                _ => disk.live().lookup(self.node(), name),
+            };
+            let node = match found {
                 Err(error) if kind == OperationKind::OpenLock && error.kind() == io::ErrorKind::NotFound => {
                     disk.create(self.node(), name, Body::File(Arc::default()), MODE_OF_FILES, &context.stamp)?
                 }
