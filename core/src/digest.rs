@@ -40,13 +40,23 @@ pub fn crc32c_hex(bytes: &[u8]) -> String {
 /// Bytes as lower-case hexadecimal digits, two a byte.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
+    push_hex(bytes, &mut out);
     out
+}
+
+/// Appends [`hex`] to `out`.
+pub fn push_hex(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [0; 64];
+    for bytes in bytes.chunks(digits.len() / 2) {
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        // Digits are text.
+        out.push_str(std::str::from_utf8(&digits[..2 * bytes.len()]).unwrap_or_default());
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +70,7 @@ mod tests {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_hex(b"abc"), abc);
         assert_eq!(hex(&[0x00, 0x0f, 0xf0, 0xff, 0x9a]), "000ff0ff9a");
+        assert_eq!(hex(&[0x5a; 33]), "5a".repeat(33));
     }
 
     #[test]
