@@ -47,17 +47,27 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// Appends [`hex`] to `out`.
 pub fn push_hex(bytes: &[u8], out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; 64];
     for bytes in bytes.chunks(digits.len() / 2) {
-        for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
+        for (at, byte) in bytes.iter().enumerate() {
+            [digits[2 * at], digits[2 * at + 1]] = DIGITS_OF[usize::from(*byte)];
         }
         // Digits are text.
         out.push_str(std::str::from_utf8(&digits[..2 * bytes.len()]).unwrap_or_default());
     }
 }
+
+/// The two digits of every byte.
+const DIGITS_OF: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < digits.len() {
+        digits[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
+    }
+    digits
+};
 
 #[cfg(test)]
 mod tests {

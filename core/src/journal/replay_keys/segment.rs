@@ -266,6 +266,7 @@ impl Segment {
     }
 
     /// Whether a look at the sketch's front tells that this key is not here.
+    #[inline]
     pub(super) fn turns_away(&self, key: &Key) -> bool {
         self.sketch.turns_away(key)
     }

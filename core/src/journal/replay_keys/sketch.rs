@@ -123,25 +123,25 @@ impl Sketch {
             return None;
         }
         let mut samples = Vec::with_capacity(usize::try_from((1_u64 << bits).div_ceil(SAMPLED)).ok()?);
-        let (mut quotients, mut ones) = (0_u64, 0_u64);
         let end = count + (1 << bits);
+        // Behind the end there are zeros that stand for nothing.
+        let beyond = (words.len() as u64 * 64).checked_sub(end).filter(|beyond| *beyond < 64)?;
+        if words.last().is_some_and(|word| u64::from(word.leading_zeros()) < beyond) {
+            return None;
+        }
+        let mut quotients = 0_u64;
         for (at, word) in (0_u64..).zip(&words) {
-            let here = u64::from(word.count_ones());
-            ones += here;
-            let zeros = if (at + 1) * 64 <= end {
-                64 - here
-            } else {
-                let valid = end.saturating_sub(at * 64);
-                u64::from((!word & !(u64::MAX << valid)).count_ones())
-            };
-            let sampled = (quotients + zeros) / SAMPLED * SAMPLED;
+            let next = quotients + u64::from(word.count_zeros());
+            // At most one sampled quotient begins in a word.
+            let sampled = next / SAMPLED * SAMPLED;
             if sampled > quotients && sampled < 1 << bits {
                 samples.push(u32::try_from(at * 64 + sampled - quotients - 1).ok()?);
             }
-            quotients += zeros;
+            quotients = next;
         }
+        // What is no zero of so many bits is an entry.
         let sketch = Sketch { bits, words, samples, planes, front: Vec::new() };
-        (quotients == 1 << bits && ones == count).then_some(sketch)
+        (quotients - beyond == 1 << bits).then_some(sketch)
     }
 
     /// Bytes of memory that a sketch of so many entries takes with so many planes.
