@@ -170,9 +170,8 @@ impl Beginnings {
     /// since what comes behind it is not known; and the automaton comes to the same state by the next byte as if it had
     /// taken them.
     fn passed_over(&self, bytes: &[u8]) -> usize {
-        let begins = |pair: &[u8]| {
-            self.0[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1
-        };
+        let begins =
+            |pair: &[u8]| self.0[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1;
         bytes.windows(2).position(begins).unwrap_or(bytes.len().saturating_sub(1))
     }
 }
@@ -441,5 +440,54 @@ impl Scan {
         self.settle(u64::MAX);
         self.machines.end(self.at);
         self.cover_finished();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty_directory::split_mix;
+
+    /// What a scan of a text in pieces has come to behind each of them.
+    fn scanned(automaton: &Automaton, text: &[u8], cuts: &[usize]) -> Vec<(StateID, u64, Vec<Span>, u64)> {
+        let mut scan = Scan::new(automaton);
+        let mut from = 0;
+        let mut behind = Vec::new();
+        for to in cuts.iter().copied().chain([text.len()]) {
+            let seen = Seen { before: &text[..from], piece: &text[from..to], base: from as u64 };
+            scan.advance(automaton, seen);
+            let horizon = scan.horizon(automaton, seen);
+            behind.push((scan.state, scan.at(), scan.spans().clone(), horizon));
+            from = to;
+        }
+        scan.end();
+        behind.push((scan.state, scan.at(), scan.spans().clone(), text.len() as u64));
+        behind
+    }
+
+    #[test]
+    fn what_is_passed_over_changes_nothing() {
+        const PARTS: [&str; 12] =
+            ["a", "b", "k", "s", " ", "\u{e9}", "sk-", "eyJ", "Bearer ", "AKIA0123456789ABCDEF", "xyz", MARK];
+        let mut state = 7;
+        let mut dice = |sides: usize| (split_mix(&mut state) % sides as u64) as usize;
+        let mut covered = 0;
+        for _ in 0..400 {
+            let mut made = |parts: usize| (0..parts).map(|_| PARTS[dice(PARTS.len())]).collect::<String>();
+            // Of one part a secret may be a single byte.
+            let secrets = Secrets::lenient([made(1), made(2), made(3)]);
+            let text = made(60).into_bytes();
+            let mut cuts: Vec<usize> = (0..4).map(|_| dice(text.len())).collect();
+            cuts.sort_unstable();
+            for patterns in [Patterns::Off, Patterns::Recognised] {
+                let automaton = Automaton::new(&secrets, patterns).expect("small enough");
+                let mut stepping = Automaton::new(&secrets, patterns).expect("small enough");
+                stepping.beginnings.0 = [[u64::MAX; 4]; 256];
+                let found = scanned(&automaton, &text, &cuts);
+                assert_eq!(found, scanned(&stepping, &text, &cuts), "{:?}", String::from_utf8_lossy(&text));
+                covered += found.last().map_or(0, |(_, _, spans, _)| spans.len());
+            }
+        }
+        assert!(covered > 1000, "{covered}");
     }
 }

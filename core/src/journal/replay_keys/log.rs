@@ -56,7 +56,8 @@ pub(super) fn last_before(log: &dyn DataFile, offset: u64) -> Result<Option<Reac
         let start = offset.saturating_sub(most);
         let mut buffer = vec![0; usize::try_from(offset - start).unwrap_or(usize::MAX)];
         let read = log.read_at(start, &mut buffer);
-        if read.map_err(|error| Trouble::Log(io_error("events.jsonl cannot be read", error)))? < buffer.len() {
+        if read.map_err(|error| Trouble::Log(io_error("events.jsonl cannot be read", error)))? < buffer.len()
+        {
             return Ok(None);
         }
         let Some((b'\n', lines)) = buffer.split_last() else { return Ok(None) };
