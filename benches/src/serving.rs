@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{BufRead, Write};
+use std::time::Duration;
 
 use gallivant_core::Host;
 
@@ -14,17 +15,28 @@ pub(crate) type Operation = Box<dyn FnMut() -> Result<(), Failure>>;
 /// Says `ready`, then makes as many operations as each line of standard input says and answers how many nanoseconds they
 /// took, until standard input ends.
 pub(crate) fn serve(mut operation: Operation) -> Result<(), Failure> {
+    serve_prepared(|| (), |()| operation())
+}
+
+/// As [`serve`], of operations each of which is handed something that is made before and dropped after the time in which it is
+/// measured.
+pub(crate) fn serve_prepared<P>(
+    mut prepare: impl FnMut() -> P,
+    mut operation: impl FnMut(&P) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let clock = Host::system().clock;
     let mut out = std::io::stdout().lock();
     writeln!(out, "ready")?;
     out.flush()?;
     for line in std::io::stdin().lock().lines() {
         let count: u64 = line?.trim().parse()?;
-        let started = clock.awake();
+        let mut took = Duration::ZERO;
         for _ in 0..count {
-            operation()?;
+            let prepared = prepare();
+            let started = clock.awake();
+            operation(&prepared)?;
+            took += clock.awake() - started;
         }
-        let took = clock.awake() - started;
         writeln!(out, "{}", took.as_nanos())?;
         out.flush()?;
     }

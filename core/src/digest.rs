@@ -40,14 +40,34 @@ pub fn crc32c_hex(bytes: &[u8]) -> String {
 /// Bytes as lower-case hexadecimal digits, two a byte.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
+    push_hex(bytes, &mut out);
     out
 }
+
+/// Appends [`hex`] to `out`.
+pub fn push_hex(bytes: &[u8], out: &mut String) {
+    let mut digits = [0; 64];
+    for bytes in bytes.chunks(digits.len() / 2) {
+        for (at, byte) in bytes.iter().enumerate() {
+            [digits[2 * at], digits[2 * at + 1]] = DIGITS_OF[usize::from(*byte)];
+        }
+        // Digits are text.
+        out.push_str(std::str::from_utf8(&digits[..2 * bytes.len()]).unwrap_or_default());
+    }
+}
+
+/// The two digits of every byte.
+const DIGITS_OF: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < digits.len() {
+        digits[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
+    }
+    digits
+};
 
 #[cfg(test)]
 mod tests {
@@ -60,6 +80,7 @@ mod tests {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_hex(b"abc"), abc);
         assert_eq!(hex(&[0x00, 0x0f, 0xf0, 0xff, 0x9a]), "000ff0ff9a");
+        assert_eq!(hex(&[0x5a; 33]), "5a".repeat(33));
     }
 
     #[test]

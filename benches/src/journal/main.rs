@@ -13,7 +13,7 @@ mod serving;
 
 use std::process::ExitCode;
 
-use serving::{Failure, serve};
+use serving::Failure;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     };
     let done = match row.strip_prefix("prepare-") {
         Some(what) => prepare(what, directory),
-        None => rows::open(row, directory).and_then(serve),
+        None => rows::run(row, directory),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,22 +10,26 @@ use gallivant_core::redaction::{Patterns, Redactor, Secrets};
 use rusqlite::Connection;
 
 use crate::reading;
-use crate::serving::{Failure, Operation};
+use crate::serving::{Failure, Operation, serve, serve_prepared};
 
 /// How many events a page has.
 pub(crate) const PAGE: usize = 100;
 /// Bytes of an event's own text: id, type, number, time and data together have about 300.
 pub(crate) const DATA: usize = 210;
 
-pub(crate) fn open(row: &str, directory: &str) -> Result<Operation, Failure> {
+/// What a row does with a page that was made for it.
+type OnPage = Box<dyn FnMut(&Vec<Event>) -> Result<(), Failure>>;
+
+/// Is a row until standard input ends. What makes the events of a page is no part of any row.
+pub(crate) fn run(row: &str, directory: &str) -> Result<(), Failure> {
     match row {
-        "append" => append(directory),
-        "append-alone" => append_alone(directory),
-        "known" => known(directory),
-        "open" => opening(directory),
-        "check" => checking(directory),
-        "sqlite" => sqlite(directory),
-        _ => reading::open(row, directory),
+        "append" => serve_prepared(pages(), append(directory)?),
+        "append-alone" => serve_prepared(pages(), append_alone(directory)?),
+        "sqlite" => serve_prepared(pages(), sqlite(directory)?),
+        "known" => serve(known(directory)?),
+        "open" => serve(opening(directory)?),
+        "check" => serve(checking(directory)?),
+        _ => serve(reading::open(row, directory)?),
     }
 }
 
@@ -103,26 +107,16 @@ pub(crate) fn prepare(directory: &str, records: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-fn append(directory: &str) -> Result<Operation, Failure> {
+fn append(directory: &str) -> Result<OnPage, Failure> {
     let mut journal = journal(directory)?;
-    let mut next = pages();
-    expect_all(How::Recorded, &mut journal, &next())?;
-    let mut page = next();
-    Ok(Box::new(move || {
-        expect_all(How::Recorded, &mut journal, &page)?;
-        page = next();
-        Ok(())
-    }))
+    expect_all(How::Recorded, &mut journal, &pages()())?;
+    Ok(Box::new(move |page: &Vec<Event>| expect_all(How::Recorded, &mut journal, page)))
 }
 
-fn append_alone(directory: &str) -> Result<Operation, Failure> {
-    let directory = directory.to_owned();
-    let (mut next, redactor) = (pages(), redactor()?);
-    let mut page = next();
-    Ok(Box::new(move || {
-        expect_all(How::Recorded, &mut journal_with(&directory, &redactor)?, &page)?;
-        page = next();
-        Ok(())
+fn append_alone(directory: &str) -> Result<OnPage, Failure> {
+    let (directory, redactor) = (directory.to_owned(), redactor()?);
+    Ok(Box::new(move |page: &Vec<Event>| {
+        expect_all(How::Recorded, &mut journal_with(&directory, &redactor)?, page)
     }))
 }
 
@@ -157,21 +151,19 @@ fn checking(directory: &str) -> Result<Operation, Failure> {
 }
 
 /// What a program would do that keeps its events in a database: one durable transaction a page, one unique key an event.
-fn sqlite(directory: &str) -> Result<Operation, Failure> {
+fn sqlite(directory: &str) -> Result<OnPage, Failure> {
     let mut database = Connection::open(Path::new(directory).join("events.sqlite"))?;
     database.pragma_update(None, "journal_mode", "WAL")?;
     database.pragma_update(None, "synchronous", "FULL")?;
     database.execute_batch(
         "CREATE TABLE IF NOT EXISTS events (sequence INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, record TEXT NOT NULL)",
     )?;
-    let mut next = pages();
-    let mut insert = move || -> Result<(), Failure> {
-        let page = next();
+    let mut insert = move |page: &Vec<Event>| -> Result<(), Failure> {
         let transaction = database.transaction()?;
         {
             let mut statement =
                 transaction.prepare("INSERT OR IGNORE INTO events (key, record) VALUES (?1, ?2)")?;
-            for event in &page {
+            for event in page {
                 let key = gallivant_core::journal::replay_key(
                     Some("provider"),
                     Some("job-1"),
@@ -194,8 +186,9 @@ fn sqlite(directory: &str) -> Result<Operation, Failure> {
     };
     // As many as the journal beside it has, so that both are of one length.
     let records = check(directory, &Host::system()).map_or(0, |checked| checked.records);
+    let mut next = pages();
     for _ in 0..records / PAGE as u64 {
-        insert()?;
+        insert(&next())?;
     }
     Ok(Box::new(insert))
 }

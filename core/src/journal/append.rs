@@ -178,7 +178,7 @@ impl Journal {
     }
 
     fn step(&mut self, append: &mut Append) -> Result<Option<AppendPoint>> {
-        let Some(batch) = append.batches.front() else {
+        let Some(batch) = append.batches.front_mut() else {
             return match append.stage {
                 Stage::Done => Ok(None),
                 _ => Err(input("the append has failed")),
@@ -187,7 +187,7 @@ impl Journal {
         let (start, end) = (batch.start, batch.end());
         match append.stage {
             Stage::Announce => {
-                if let Err(error) = self.announce(start, &batch.pending) {
+                if let Err(error) = self.announce(start, std::mem::take(&mut batch.pending)) {
                     return Err(
                         self.take_back(Some(start), io_error("journal.json cannot be replaced", error))
                     );
@@ -222,7 +222,7 @@ impl Journal {
                 Ok(Some(AppendPoint::Key))
             }
             Stage::Acknowledge => {
-                if let Err(error) = self.announce(end, &[]) {
+                if let Err(error) = self.announce(end, Vec::new()) {
                     // The batch is durable, and the next call finds it whole.
                     self.forget();
                     return Err(io_error("journal.json cannot be replaced", error));

@@ -1,14 +1,19 @@
 //! A page of events, made into batches: what is new, what it looks like on disk, where it is cut. No disk.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use foldhash::fast::RandomState;
 
 use super::checkpoint::{MAX_NUMBER, Pending};
 use super::error::input;
-use super::event::{Content, Event, GapReason, Key, Owner};
+use super::event::{Content, Event, GapReason, Key, Owner, ReplayKeyMaker};
 use super::record::{self, MAX_RECORD_BYTES, Parts};
 use super::scan::Position;
 use crate::error::Result;
-use crate::json::Number;
+use crate::json::canonical::write_string;
+use crate::json::{Number, Value};
 use crate::redaction::Redactor;
 
 /// The most bytes of a batch, newlines included (EX-JRN-11): a single record always fits.
@@ -49,6 +54,9 @@ impl How {
     }
 }
 
+/// What a batch first has room for a record. It grows where that is too little.
+const USUAL_RECORD_BYTES: usize = 640;
+
 /// Records that are written and made durable together.
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -56,6 +64,7 @@ pub(super) struct Batch {
     pub(super) start: Position,
     /// The records with their newlines.
     pub(super) bytes: String,
+    /// What is announced of each; taken away by the step that announces it.
     pub(super) pending: Vec<Pending>,
     /// The keys with their numbers.
     pub(super) keys: Vec<(Key, u64)>,
@@ -68,11 +77,22 @@ impl Batch {
         Batch { start, bytes: String::new(), pending: Vec::new(), keys: Vec::new(), crc: 0 }
     }
 
+    /// One with room for so many records at least, and for their bytes where these fill a batch.
+    fn with_room(start: Position, records: usize) -> Self {
+        let bytes = MAX_BATCH_BYTES.min(records.saturating_mul(USUAL_RECORD_BYTES));
+        Batch {
+            bytes: String::with_capacity(bytes),
+            pending: Vec::with_capacity(records),
+            keys: Vec::with_capacity(records),
+            ..Batch::at(start)
+        }
+    }
+
     /// Where it ends.
     pub(super) fn end(&self) -> Position {
         Position {
             offset: self.start.offset + self.bytes.len() as u64,
-            sequence: self.start.sequence + self.pending.len() as u64,
+            sequence: self.start.sequence + self.keys.len() as u64,
         }
     }
 }
@@ -82,7 +102,13 @@ impl Batch {
 /// # Errors
 /// `EXECUTION_INPUT` for an event that no record can hold.
 pub(super) fn keys(page: &[Event], owner: &Owner) -> Result<Vec<Key>> {
-    page.iter().map(|event| check(event).map(|()| owner.replay_key(&event.id))).collect()
+    let mut maker = ReplayKeyMaker::of(owner);
+    let mut keys = Vec::with_capacity(page.len());
+    for event in page {
+        check(event)?;
+        keys.push(maker.key(Some(&event.id)));
+    }
+    Ok(keys)
 }
 
 fn check(event: &Event) -> Result<()> {
@@ -103,9 +129,8 @@ fn check(event: &Event) -> Result<()> {
 
 /// Whether a number is an integer from 0, however it is spelled.
 pub(super) fn is_counting(number: &Number) -> bool {
-    let double = number.as_f64();
-    (number.is_integer() || (double.is_finite() && double.fract() == 0.0))
-        && !number.canonical().starts_with('-')
+    let is_whole = |double: f64| double.is_finite() && double.fract() == 0.0;
+    (number.is_integer() || is_whole(number.as_f64())) && !number.canonical_text().starts_with('-')
 }
 
 /// Cuts the events that are not known yet into batches, from the front, each with as many records as fit (EX-JRN-87).
@@ -122,21 +147,32 @@ pub(super) fn cut(
 ) -> Result<(Vec<Placed>, Vec<Batch>)> {
     let mut placed = Vec::with_capacity(page.len());
     let mut batches = Vec::new();
-    let mut batch = Batch::at(ground.end);
-    let mut in_page: HashMap<Key, u64> = HashMap::with_capacity(page.len());
+    let mut batch = Batch::with_room(ground.end, known.iter().filter(|known| known.is_none()).count());
+    // A key is a hash, but whoever chooses event ids must not choose where it falls.
+    let mut in_page: HashMap<Key, u64, RandomState> =
+        HashMap::with_capacity_and_hasher(page.len(), RandomState::default());
+    let mut data = String::new();
     let mut next = ground.end.sequence;
     for ((event, key), known) in page.iter().zip(keys).zip(known) {
-        if let Some(sequence) = known.or_else(|| in_page.get(key).copied()) {
+        if let Some(sequence) = *known {
             placed.push(Placed { sequence, how: How::Known });
             continue;
         }
-        if next >= MAX_NUMBER {
-            return Err(input("the journal has no number left"));
+        match in_page.entry(*key) {
+            Entry::Occupied(earlier) => {
+                placed.push(Placed { sequence: *earlier.get(), how: How::Known });
+                continue;
+            }
+            Entry::Vacant(place) => {
+                if next >= MAX_NUMBER {
+                    return Err(input("the journal has no number left"));
+                }
+                next += 1;
+                place.insert(next);
+            }
         }
-        next += 1;
-        in_page.insert(*key, next);
         let before = batch.bytes.len();
-        let written = write(event, key, next, ground, &mut batch.bytes)?;
+        let written = write(event, key, next, ground, &mut data, &mut batch.bytes)?;
         if before > 0 && batch.bytes.len() > MAX_BATCH_BYTES {
             let line = batch.bytes.split_off(before);
             let following = Batch { bytes: line, ..Batch::at(batch.end()) };
@@ -147,7 +183,7 @@ pub(super) fn cut(
         batch.crc = written.crc;
         placed.push(Placed { sequence: next, how: written.how });
     }
-    if !batch.pending.is_empty() {
+    if !batch.keys.is_empty() {
         batches.push(batch);
     }
     Ok((placed, batches))
@@ -170,10 +206,19 @@ struct Written {
 }
 
 /// Appends an event's line. Everything is redacted before it is written anywhere (EX-JRN-09), and measured after that.
-fn write(event: &Event, key: &Key, sequence: u64, ground: &Ground<'_>, out: &mut String) -> Result<Written> {
+/// `data_text` is room for the text of its data.
+fn write(
+    event: &Event,
+    key: &Key,
+    sequence: u64,
+    ground: &Ground<'_>,
+    data_text: &mut String,
+    out: &mut String,
+) -> Result<Written> {
     let event_id = ground.redactor.text(&event.id);
-    let provider_sequence = event.provider_sequence.as_ref().map(Number::canonical);
-    let timestamp = event.timestamp.as_ref().map_or_else(|| ground.now_ms.to_string(), Number::canonical);
+    let provider_sequence = event.provider_sequence.as_ref().map(Number::canonical_text);
+    let told = event.timestamp.as_ref().map(Number::canonical_text);
+    let timestamp = told.unwrap_or_else(|| Cow::Owned(ground.now_ms.to_string()));
     let parts = Parts {
         owner: ground.owner,
         event_id: &event_id,
@@ -193,8 +238,13 @@ fn write(event: &Event, key: &Key, sequence: u64, ground: &Ground<'_>, out: &mut
     let mut crc = match &event.content {
         Content::Gap(reason) => gap(*reason, out),
         Content::Said { kind, data } => {
-            let (kind, data) = (ground.redactor.text(kind), ground.redactor.value(data).to_json());
-            record::encode(&Parts { kind: &kind, data: &data, ..parts }, out)
+            let kind = ground.redactor.text(kind);
+            data_text.clear();
+            match data {
+                Value::String(text) => write_string(&ground.redactor.text(text), data_text),
+                data => ground.redactor.value(data).write_json(data_text),
+            }
+            record::encode(&Parts { kind: &kind, data: data_text, ..parts }, out)
         }
     };
     if out.len() - start > MAX_BATCH_BYTES {
@@ -207,7 +257,7 @@ fn write(event: &Event, key: &Key, sequence: u64, ground: &Ground<'_>, out: &mut
             return Err(input(message));
         }
     }
-    let provider_sequence = provider_sequence.as_deref().and_then(Number::parse);
+    let provider_sequence = provider_sequence.map(|number| Number::from_json(number.into_owned()));
     let event_id = event_id.into_owned();
     let pending = Pending { event_id, key: *key, provider_sequence, provenance: event.provenance };
     Ok(Written { pending, crc, how })

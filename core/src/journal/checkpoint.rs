@@ -7,7 +7,7 @@ use super::event::{Key, Provenance};
 use super::record::parse_key;
 use super::scan::Position;
 use super::version::{VERSION, shown};
-use crate::digest::hex;
+use crate::digest::push_hex;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::json::{Number, Object, Value, canonical};
@@ -93,8 +93,12 @@ impl Checkpoint {
 
     pub(super) fn encode(&self) -> String {
         let Position { offset, sequence } = self.acknowledged;
-        let mut out =
-            format!("{{\"version\":{VERSION},\"offset\":{offset},\"sequence\":{sequence},\"pending\":");
+        // Room for nearly all of it: a record's members beside its id have less than so much.
+        let records = self.pending.iter().map(|record| record.event_id.len() + 160).sum::<usize>();
+        let mut out = String::with_capacity(128 + records);
+        out.push_str(&format!(
+            "{{\"version\":{VERSION},\"offset\":{offset},\"sequence\":{sequence},\"pending\":"
+        ));
         if self.pending.is_empty() {
             out.push_str("null");
         } else {
@@ -137,7 +141,7 @@ impl Pending {
         out.push_str("{\"eventId\":");
         canonical::write_string(&self.event_id, out);
         out.push_str(",\"key\":\"");
-        out.push_str(&hex(&self.key));
+        push_hex(&self.key, out);
         out.push_str("\",\"providerSequence\":");
         out.push_str(self.provider_sequence.as_ref().map_or("null", Number::as_str));
         out.push_str(",\"provenance\":\"");

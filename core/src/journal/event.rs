@@ -39,16 +39,43 @@ pub fn replay_key(
     turn_id: Option<&str>,
     event_id: Option<&str>,
 ) -> Key {
-    let mut text = String::with_capacity(128);
-    for (at, part) in [provider, job_id, turn_id, event_id].into_iter().enumerate() {
-        text.push(if at == 0 { '[' } else { ',' });
-        match part {
-            Some(part) => canonical::write_string(part, &mut text),
-            None => text.push_str("null"),
-        }
+    ReplayKeyMaker::new(provider, job_id, turn_id).key(event_id)
+}
+
+/// Makes replay keys of one owner: what they have in common is written once.
+pub(super) struct ReplayKeyMaker {
+    text: String,
+    common: usize,
+}
+
+impl ReplayKeyMaker {
+    pub(super) fn of(owner: &Owner) -> Self {
+        Self::new(Some(&owner.provider), owner.job_id.as_deref(), owner.turn_id.as_deref())
     }
-    text.push(']');
-    sha256(text.as_bytes())
+
+    fn new(provider: Option<&str>, job_id: Option<&str>, turn_id: Option<&str>) -> Self {
+        let mut text = String::with_capacity(128);
+        text.push('[');
+        for part in [provider, job_id, turn_id] {
+            write_part(part, &mut text);
+            text.push(',');
+        }
+        ReplayKeyMaker { common: text.len(), text }
+    }
+
+    pub(super) fn key(&mut self, event_id: Option<&str>) -> Key {
+        self.text.truncate(self.common);
+        write_part(event_id, &mut self.text);
+        self.text.push(']');
+        sha256(self.text.as_bytes())
+    }
+}
+
+fn write_part(part: Option<&str>, text: &mut String) {
+    match part {
+        Some(part) => canonical::write_string(part, text),
+        None => text.push_str("null"),
+    }
 }
 
 /// One event of a page, unredacted.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::{GapReason, Key, Owner, Provenance};
+use crate::digest::push_hex;
 use crate::json::canonical::write_string;
 
 /// The most bytes of a record without its newline (EX-JRN-08).
@@ -69,14 +70,6 @@ pub(super) fn encode(parts: &Parts<'_>, out: &mut String) -> u32 {
     push_hex(&crc.to_be_bytes(), out);
     out.push_str("\"}\n");
     crc
-}
-
-fn push_hex(bytes: &[u8], out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
 }
 
 fn push_number(number: u64, out: &mut String) {

@@ -193,7 +193,7 @@ impl Journal {
     }
 
     /// Steps 1 and 4: one Persist that acknowledges what precedes `at` and announces what begins there.
-    pub(super) fn announce(&mut self, at: Position, pending: &[Pending]) -> io::Result<()> {
+    pub(super) fn announce(&mut self, at: Position, pending: Vec<Pending>) -> io::Result<()> {
         if self.open.as_ref().is_some_and(|open| open.log.is_none()) {
             // Before the Persist, whose sync of the directory makes the log's name durable too.
             let log = self.open_data(DataAccess::Create)?;
@@ -203,7 +203,7 @@ impl Journal {
         }
         let Some(open) = &mut self.open else { return Err(io::ErrorKind::NotFound.into()) };
         open.checkpoint.acknowledged = at;
-        open.checkpoint.pending = pending.to_vec();
+        open.checkpoint.pending = pending;
         self.stored.persist(&*self.run, &open.checkpoint)
     }
 
@@ -222,7 +222,7 @@ impl Journal {
             log.cut(to.offset)?;
             log.sync()?;
         }
-        self.announce(to, &[])
+        self.announce(to, Vec::new())
     }
 
     fn log(&self) -> io::Result<&dyn DataFile> {

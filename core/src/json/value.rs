@@ -4,6 +4,7 @@
 //! gets, under which its reader makes numbers by way of maps and strings, and the codec of the harness state pays for
 //! it. Here a number is its own text, so nothing passes through a double that nobody asked for.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::canonical;
@@ -213,9 +214,17 @@ impl Number {
     /// hold, since there is no form for it.
     #[must_use]
     pub fn canonical(&self) -> String {
+        self.canonical_text().into_owned()
+    }
+
+    /// [`Number::canonical`], the number's own text where that is it already.
+    pub(crate) fn canonical_text(&self) -> Cow<'_, str> {
+        if self.is_integer() && self.0 != "-0" {
+            return Cow::Borrowed(&self.0);
+        }
         let mut out = String::new();
         canonical::write_number(self, &mut out);
-        out
+        Cow::Owned(out)
     }
 }
 

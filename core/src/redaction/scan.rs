@@ -1,7 +1,7 @@
 //! The one pass: which stretches of a text are covered.
 //!
 //! An automaton over all needles (forms of secrets, anchors of patterns, the mark) takes each byte once, whatever the
-//! number of secrets. It reports every needle that ends at a byte. A secret's occurrence is covered if no mark overlaps
+//! number of secrets. Where it is at its start, bytes with which no needle begins are passed over first. It reports every needle that ends at a byte. A secret's occurrence is covered if no mark overlaps
 //! it; an anchor starts one of the small machines of `patterns`, which then take each byte too, until none of them is
 //! at work.
 //!
@@ -74,6 +74,8 @@ const MOST_BYTES_OF_A_TABLE: usize = 16 * 1024;
 /// What is looked for, compiled.
 pub(super) struct Automaton {
     engine: Engine,
+    start: StateID,
+    beginnings: Box<Beginnings>,
     needles: Vec<Needle>,
     /// How long the needle's beginning is that a state stands for, by the state.
     depths: Vec<(StateID, u32)>,
@@ -114,6 +116,12 @@ impl Automaton {
             }
         }
         let engine = Engine::build(&texts).map_err(|_| too_much())?;
+        // Both engines are built with an unanchored start.
+        let start = match &engine {
+            Engine::Table(table) => table.start_state(Anchored::No),
+            Engine::Compact(compact) => compact.start_state(Anchored::No),
+        };
+        let start = start.unwrap_or_default();
         let depths = match &engine {
             Engine::Table(table) => depths(table, &texts),
             Engine::Compact(compact) => depths(compact, &texts),
@@ -123,7 +131,8 @@ impl Automaton {
         };
         let needles = texts.iter().zip(&whats).map(needle).collect::<Result<Vec<_>>>()?;
         let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
-        Ok(Automaton { engine, needles, depths, longest, patterns })
+        let beginnings = Beginnings::of(&texts);
+        Ok(Automaton { engine, start, beginnings, needles, depths, longest, patterns })
     }
 
     /// The most bytes behind which the pass may have to wait before it knows what becomes of them.
@@ -133,17 +142,37 @@ impl Automaton {
         if self.patterns == Patterns::Recognised { secrets.max(Machines::MOST_HELD_BACK) } else { secrets }
     }
 
-    fn start(&self) -> StateID {
-        // Both engines are built with an unanchored start.
-        let start = match &self.engine {
-            Engine::Table(table) => table.start_state(Anchored::No),
-            Engine::Compact(compact) => compact.start_state(Anchored::No),
-        };
-        start.unwrap_or_default()
-    }
-
     fn depth(&self, state: StateID) -> u64 {
         self.depths.binary_search_by_key(&state, |(known, _)| *known).map_or(0, |at| self.depths[at].1.into())
+    }
+}
+
+/// With which two bytes a needle begins. Most places of most texts are passed over by one look at this, and unlike the
+/// automaton's steps these looks do not wait for each other.
+struct Beginnings([[u64; 4]; 256]);
+
+impl Beginnings {
+    fn of(texts: &[&[u8]]) -> Box<Self> {
+        let mut rows = Box::new(Beginnings([[0; 4]; 256]));
+        for text in texts {
+            match *text {
+                [first, second, ..] => {
+                    rows.0[usize::from(*first)][usize::from(second >> 6)] |= 1 << (second & 63);
+                }
+                [only] => rows.0[usize::from(*only)] = [u64::MAX; 4],
+                [] => {}
+            }
+        }
+        rows
+    }
+
+    /// How many bytes to pass over from the automaton's start: no needle begins with them. The last byte is never passed over,
+    /// since what comes behind it is not known; and the automaton comes to the same state by the next byte as if it had
+    /// taken them.
+    fn passed_over(&self, bytes: &[u8]) -> usize {
+        let begins =
+            |pair: &[u8]| self.0[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1;
+        bytes.windows(2).position(begins).unwrap_or(bytes.len().saturating_sub(1))
     }
 }
 
@@ -222,7 +251,7 @@ pub(super) struct Scan {
 impl Scan {
     pub(super) fn new(automaton: &Automaton) -> Self {
         Scan {
-            state: automaton.start(),
+            state: automaton.start,
             at: 0,
             spans: Vec::new(),
             tentative: Vec::new(),
@@ -271,10 +300,13 @@ impl Scan {
         let mut state = self.state;
         while at < piece.len() {
             if self.machines.are_idle() {
+                if state == automaton.start {
+                    at += automaton.beginnings.passed_over(&piece[at..]);
+                }
                 let mut rest = piece[at..].iter();
                 for byte in rest.by_ref() {
                     state = engine.next_state(Anchored::No, state, *byte);
-                    if engine.is_special(state) {
+                    if engine.is_special(state) || state == automaton.start {
                         break;
                     }
                 }
@@ -408,5 +440,54 @@ impl Scan {
         self.settle(u64::MAX);
         self.machines.end(self.at);
         self.cover_finished();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::faulty_directory::split_mix;
+
+    /// What a scan of a text in pieces has come to behind each of them.
+    fn scanned(automaton: &Automaton, text: &[u8], cuts: &[usize]) -> Vec<(StateID, u64, Vec<Span>, u64)> {
+        let mut scan = Scan::new(automaton);
+        let mut from = 0;
+        let mut behind = Vec::new();
+        for to in cuts.iter().copied().chain([text.len()]) {
+            let seen = Seen { before: &text[..from], piece: &text[from..to], base: from as u64 };
+            scan.advance(automaton, seen);
+            let horizon = scan.horizon(automaton, seen);
+            behind.push((scan.state, scan.at(), scan.spans().clone(), horizon));
+            from = to;
+        }
+        scan.end();
+        behind.push((scan.state, scan.at(), scan.spans().clone(), text.len() as u64));
+        behind
+    }
+
+    #[test]
+    fn what_is_passed_over_changes_nothing() {
+        const PARTS: [&str; 12] =
+            ["a", "b", "k", "s", " ", "\u{e9}", "sk-", "eyJ", "Bearer ", "AKIA0123456789ABCDEF", "xyz", MARK];
+        let mut state = 7;
+        let mut dice = |sides: usize| (split_mix(&mut state) % sides as u64) as usize;
+        let mut covered = 0;
+        for _ in 0..400 {
+            let mut made = |parts: usize| (0..parts).map(|_| PARTS[dice(PARTS.len())]).collect::<String>();
+            // Of one part a secret may be a single byte.
+            let secrets = Secrets::lenient([made(1), made(2), made(3)]);
+            let text = made(60).into_bytes();
+            let mut cuts: Vec<usize> = (0..4).map(|_| dice(text.len())).collect();
+            cuts.sort_unstable();
+            for patterns in [Patterns::Off, Patterns::Recognised] {
+                let automaton = Automaton::new(&secrets, patterns).expect("small enough");
+                let mut stepping = Automaton::new(&secrets, patterns).expect("small enough");
+                stepping.beginnings.0 = [[u64::MAX; 4]; 256];
+                let found = scanned(&automaton, &text, &cuts);
+                assert_eq!(found, scanned(&stepping, &text, &cuts), "{:?}", String::from_utf8_lossy(&text));
+                covered += found.last().map_or(0, |(_, _, spans, _)| spans.len());
+            }
+        }
+        assert!(covered > 1000, "{covered}");
     }
 }

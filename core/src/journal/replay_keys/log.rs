@@ -11,6 +11,9 @@ use crate::journal::record::{Line, MAX_RECORD_BYTES, stated_crc};
 use crate::journal::scan::{Found, walk};
 use crate::storage::DataFile;
 
+/// What is read first to find the last line.
+const USUAL_LINE_BYTES: u64 = 4096;
+
 /// One good record: its key, and the reach of an index that ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keyed {
@@ -48,21 +51,25 @@ pub(super) fn scan(
 /// # Errors
 /// As the system says it.
 pub(super) fn last_before(log: &dyn DataFile, offset: u64) -> Result<Option<Reach>, Trouble> {
-    // The line, its newline, and the newline before it.
-    let start = offset.saturating_sub(MAX_RECORD_BYTES as u64 + 2);
-    let mut buffer = vec![0; usize::try_from(offset - start).unwrap_or(usize::MAX)];
-    let read = log.read_at(start, &mut buffer);
-    if read.map_err(|error| Trouble::Log(io_error("events.jsonl cannot be read", error)))? < buffer.len() {
-        return Ok(None);
+    // The longest line, its newline, and the newline before it; but most lines are short.
+    for most in [USUAL_LINE_BYTES, MAX_RECORD_BYTES as u64 + 2] {
+        let start = offset.saturating_sub(most);
+        let mut buffer = vec![0; usize::try_from(offset - start).unwrap_or(usize::MAX)];
+        let read = log.read_at(start, &mut buffer);
+        if read.map_err(|error| Trouble::Log(io_error("events.jsonl cannot be read", error)))? < buffer.len()
+        {
+            return Ok(None);
+        }
+        let Some((b'\n', lines)) = buffer.split_last() else { return Ok(None) };
+        let line = match memchr::memrchr(b'\n', lines) {
+            Some(newline) => &lines[newline + 1..],
+            None if start == 0 => lines,
+            None => continue,
+        };
+        let good = stated_crc(line).zip(Line::parse(line));
+        return Ok(good.map(|(crc, line)| Reach { offset, sequence: line.sequence, crc }));
     }
-    let Some((b'\n', lines)) = buffer.split_last() else { return Ok(None) };
-    let line = match memchr::memrchr(b'\n', lines) {
-        Some(newline) => &lines[newline + 1..],
-        None if start == 0 => lines,
-        None => return Ok(None),
-    };
-    let good = stated_crc(line).zip(Line::parse(line));
-    Ok(good.map(|(crc, line)| Reach { offset, sequence: line.sequence, crc }))
+    Ok(None)
 }
 
 fn short(log: &dyn DataFile, to: Acknowledged) -> Error {

@@ -9,6 +9,7 @@
 //! - `recent`: the file of the keys that came last, which lists the segments;
 //! - `merge`: making one segment of several, a slice at a time;
 //! - `store`: these together: adding, finding, and putting segments in order;
+//! - `room`: how much of the sketches is kept in memory;
 //! - `log`: reading keys from `events.jsonl`.
 //!
 //! A page of new keys costs one write, whatever the length of the history; one in some eighty also writes a segment and
@@ -18,6 +19,7 @@ mod entry;
 mod log;
 mod merge;
 mod recent;
+mod room;
 mod segment;
 mod sketch;
 mod store;
@@ -178,9 +180,12 @@ impl ReplayKeys {
     /// As [`ReplayKeys::open`]; then nothing was found out.
     pub(crate) fn look_up(&mut self, keys: &[Key], found: &mut Vec<Option<u64>>) -> Result<()> {
         self.restore()?;
-        if std::mem::replace(&mut self.was_asked, true) && self.store.deepen().is_err() {
-            self.condition = Condition::Damaged;
-            self.restore()?;
+        if std::mem::replace(&mut self.was_asked, true) {
+            if self.store.deepen().is_err() {
+                self.condition = Condition::Damaged;
+                self.restore()?;
+            }
+            self.store.advance_fronts();
         }
         match self.store.look_up(keys, found) {
             Ok(()) => Ok(()),

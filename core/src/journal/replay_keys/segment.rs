@@ -265,6 +265,25 @@ impl Segment {
         Ok(())
     }
 
+    /// Whether a look at the sketch's front tells that this key is not here.
+    #[inline]
+    pub(super) fn turns_away(&self, key: &Key) -> bool {
+        self.sketch.turns_away(key)
+    }
+
+    pub(super) fn has_front(&self) -> bool {
+        self.sketch.has_front()
+    }
+
+    /// Puts a front before the sketch. It is made of what is in memory.
+    pub(super) fn add_front(&mut self) {
+        self.sketch.add_front();
+    }
+
+    pub(super) fn drop_front(&mut self) {
+        self.sketch.drop_front();
+    }
+
     /// Keeps at most this many planes of the sketch in memory.
     pub(super) fn keep_planes(&mut self, planes: usize) {
         if self.sketch.planes() > planes {
@@ -273,9 +292,14 @@ impl Segment {
     }
 
     /// Bytes of memory that its sketch takes.
-    #[cfg(test)]
     pub(super) fn memory(&self) -> u64 {
-        Sketch::bytes(self.header.capacity, self.sketch.planes())
+        let front = if self.has_front() { self.front_bytes() } else { 0 };
+        Sketch::bytes(self.header.capacity, self.sketch.planes()) + front
+    }
+
+    /// Bytes of memory that a front takes.
+    pub(super) fn front_bytes(&self) -> u64 {
+        Sketch::front_bytes(self.header.capacity)
     }
 }
 

@@ -6,6 +6,10 @@
 //! that is not in the segment passes the first plane once in 128 to 256 times, all three once in some eight millions. The
 //! unary part costs at most two and a half bits an entry, a plane eight; how many planes are kept depends on how many
 //! keys there are, so that the memory of all segments stays below one bound.
+//!
+//! Walking the unary part takes some fifty nanoseconds, which a page of new keys pays once a key and segment. Where there is
+//! room a *front* comes before it: a bit for each value of the quotient and four bits more, set if an entry begins so. It
+//! turns away seven to fifteen foreign keys of sixteen by one look, which no other has to wait for. It stands in no file.
 
 use super::entry::prefix;
 use crate::journal::event::Key;
@@ -14,6 +18,8 @@ use crate::journal::event::Key;
 pub(super) const PLANES: usize = 3;
 /// Of each so many quotients one is remembered with where it begins.
 const SAMPLED: u64 = 64;
+/// How many bits behind the quotient the front goes by. They are the first ones of the first plane.
+const FRONT_BITS: u32 = 4;
 
 /// How many leading bits of a key are its quotient in a segment for so many entries.
 pub(super) fn quotient_bits(capacity: u64) -> u32 {
@@ -23,6 +29,10 @@ pub(super) fn quotient_bits(capacity: u64) -> u32 {
 /// The most words that the unary part of a segment takes.
 pub(super) fn words_for(capacity: u64) -> u64 {
     (capacity + (1 << quotient_bits(capacity))).div_ceil(64)
+}
+
+fn front_words(bits: u32) -> u64 {
+    (1_u64 << (bits + FRONT_BITS)).div_ceil(64)
 }
 
 fn quotient(prefix: u64, bits: u32) -> u64 {
@@ -102,6 +112,8 @@ pub(super) struct Sketch {
     /// 26 bits, and how many zeros precede that one in the word. So they are made by counting alone.
     samples: Vec<u32>,
     planes: Vec<Vec<u8>>,
+    /// Empty where there is none.
+    front: Vec<u64>,
 }
 
 impl Sketch {
@@ -111,21 +123,25 @@ impl Sketch {
             return None;
         }
         let mut samples = Vec::with_capacity(usize::try_from((1_u64 << bits).div_ceil(SAMPLED)).ok()?);
-        let (mut quotients, mut ones) = (0_u64, 0_u64);
         let end = count + (1 << bits);
+        // Behind the end there are zeros that stand for nothing.
+        let beyond = (words.len() as u64 * 64).checked_sub(end).filter(|beyond| *beyond < 64)?;
+        if words.last().is_some_and(|word| u64::from(word.leading_zeros()) < beyond) {
+            return None;
+        }
+        let mut quotients = 0_u64;
         for (at, word) in (0_u64..).zip(&words) {
-            let here = u64::from(word.count_ones());
-            ones += here;
-            let valid = end.saturating_sub(at * 64).min(64);
-            let zeros =
-                if valid == 64 { 64 - here } else { u64::from((!word & !(u64::MAX << valid)).count_ones()) };
-            let sampled = (quotients + zeros) / SAMPLED * SAMPLED;
+            let next = quotients + u64::from(word.count_zeros());
+            // At most one sampled quotient begins in a word.
+            let sampled = next / SAMPLED * SAMPLED;
             if sampled > quotients && sampled < 1 << bits {
                 samples.push(u32::try_from(at * 64 + sampled - quotients - 1).ok()?);
             }
-            quotients += zeros;
+            quotients = next;
         }
-        (quotients == 1 << bits && ones == count).then_some(Sketch { bits, words, samples, planes })
+        // What is no zero of so many bits is an entry.
+        let sketch = Sketch { bits, words, samples, planes, front: Vec::new() };
+        (quotients - beyond == 1 << bits).then_some(sketch)
     }
 
     /// Bytes of memory that a sketch of so many entries takes with so many planes.
@@ -134,8 +150,50 @@ impl Sketch {
         words_for(capacity) * 8 + samples + capacity * planes as u64
     }
 
+    /// Bytes of memory that a front takes before a sketch of so many entries.
+    pub(super) fn front_bytes(capacity: u64) -> u64 {
+        front_words(quotient_bits(capacity)) * 8
+    }
+
     pub(super) fn planes(&self) -> usize {
         self.planes.len()
+    }
+
+    pub(super) fn has_front(&self) -> bool {
+        !self.front.is_empty()
+    }
+
+    /// Makes the front, of the unary part and the first plane. Without a plane there is none.
+    pub(super) fn add_front(&mut self) {
+        let Some(plane) = self.planes.first() else { return };
+        let mut front = vec![0_u64; usize::try_from(front_words(self.bits)).unwrap_or(0)];
+        let mut bytes = plane.iter();
+        let mut quotient = 0_u64;
+        for word in &self.words {
+            let (mut word, mut left) = (*word, 64);
+            while left > 0 {
+                let ones = word.trailing_ones();
+                for byte in bytes.by_ref().take(ones as usize) {
+                    let begins = quotient << FRONT_BITS | u64::from(byte >> (8 - FRONT_BITS));
+                    // No quotient comes behind the last one: `new` has counted them.
+                    if let Some(bits) = front.get_mut((begins / 64) as usize) {
+                        *bits |= 1 << (begins % 64);
+                    }
+                }
+                if ones == left {
+                    // The quotient goes on in the next word.
+                    break;
+                }
+                quotient += 1;
+                left -= ones + 1;
+                word = word.checked_shr(ones + 1).unwrap_or(0);
+            }
+        }
+        self.front = front;
+    }
+
+    pub(super) fn drop_front(&mut self) {
+        self.front = Vec::new();
     }
 
     /// Adds the next plane; false where it is not one of so many entries.
@@ -150,6 +208,17 @@ impl Sketch {
     /// Forgets planes above this number of them.
     pub(super) fn keep_planes(&mut self, planes: usize) {
         self.planes.truncate(planes);
+        if planes == 0 {
+            self.drop_front();
+        }
+    }
+
+    /// Whether the front turns a key away. What has none turns none away.
+    #[inline]
+    pub(super) fn turns_away(&self, key: &Key) -> bool {
+        let begins = prefix(key) >> (64 - self.bits - FRONT_BITS);
+        let bits = usize::try_from(begins / 64).ok().and_then(|at| self.front.get(at));
+        bits.is_some_and(|bits| bits >> (begins % 64) & 1 == 0)
     }
 
     /// Which entries may be this key: the first of them and how many. They stand side by side.
@@ -255,6 +324,24 @@ mod tests {
                         );
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_front_turns_no_key_away_that_is_there_and_most_that_are_not() {
+        for count in [0, 1, 2, 3, 63, 64, 65, 1000, 5000, 20_000] {
+            let known = keys(count, count);
+            for capacity in [count, count + count / 5] {
+                let mut sketch = sketch(&known, capacity, 1);
+                let foreign = keys(1000, 1 << 20);
+                assert!(!foreign.iter().any(|key| sketch.turns_away(key)), "there is none yet");
+                sketch.add_front();
+                assert!(!known.iter().any(|key| sketch.turns_away(key)), "{count} {capacity}");
+                let turned_away = foreign.iter().filter(|key| sketch.turns_away(key)).count();
+                assert!(count < 63 || turned_away >= 850, "{count} {capacity}: {turned_away}");
+                sketch.keep_planes(0);
+                assert!(!sketch.has_front(), "what it was made of is gone");
             }
         }
     }

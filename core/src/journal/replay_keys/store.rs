@@ -15,8 +15,8 @@ use foldhash::fast::RandomState;
 use super::entry::Entry;
 use super::merge::Merge;
 use super::recent::{self, Head, Listed, Recent};
+use super::room::planes_at_opening;
 use super::segment::{self, Segment, SegmentWriter};
-use super::sketch::{PLANES, Sketch};
 use super::{Reach, Shape, Trouble};
 use crate::journal::event::Key;
 use crate::storage::{DataAccess, DataFile, Directory};
@@ -29,23 +29,21 @@ const LARGEST_SEGMENT: u64 = 1 << 30;
 /// A key is a hash, so that any part of it is spread already; but whoever chooses event ids must not choose where it falls.
 type RecentKeys = HashMap<Key, u64, RandomState>;
 
-/// How many planes are read where a store is opened. With one of them a key that is new is looked for in the entries once
-/// in 128 to 256 times a segment.
-const PLANES_AT_OPENING: usize = 1;
-
 /// The files of an index, and what is kept of them in memory.
 #[derive(Debug)]
 pub(super) struct Store {
     directory: Arc<dyn Directory>,
-    shape: Shape,
+    pub(super) shape: Shape,
     /// The oldest first.
-    segments: Vec<Segment>,
+    pub(super) segments: Vec<Segment>,
     merges: Vec<Merge>,
     keys: RecentKeys,
     recent: Option<RecentFile>,
     /// The sketches were read with fewer planes than there is room for: a process that appends one page and ends is served
     /// faster so, although some more entries are read.
-    is_shallow: bool,
+    pub(super) is_shallow: bool,
+    /// A segment may lack a front for which there is room.
+    pub(super) fronts_are_due: bool,
     reach: Reach,
     next_number: u64,
     /// Files that nothing lists any more.
@@ -72,6 +70,7 @@ impl Store {
             keys: RecentKeys::default(),
             recent: None,
             is_shallow: false,
+            fronts_are_due: true,
             reach: Reach::default(),
             next_number: 1,
             garbage: Vec::new(),
@@ -103,7 +102,7 @@ impl Store {
     fn take_over(&mut self, number: u64, recent: Recent) -> Result<(), Trouble> {
         let file = self.directory.open_data(&recent::name(number), DataAccess::Write)?;
         let counts: Vec<u64> = recent.head.segments.iter().map(|listed| listed.count).collect();
-        let planes = planes_for(&counts, self.shape.sketches).min(PLANES_AT_OPENING);
+        let planes = planes_at_opening(&counts, self.shape.sketches);
         self.is_shallow = true;
         for Listed { number, level, count, crc } in recent.head.segments {
             let segment = Segment::open(&*self.directory, number, level, crc, planes)?;
@@ -156,19 +155,6 @@ impl Store {
         self.keys.is_empty() && self.segments.is_empty()
     }
 
-    /// Reads what of the sketches was left out at the opening, because another page has come.
-    ///
-    /// # Errors
-    /// A segment that is not whole, or as the system says it.
-    pub(super) fn deepen(&mut self) -> Result<(), Trouble> {
-        if std::mem::take(&mut self.is_shallow) {
-            let capacities: Vec<u64> = self.segments.iter().map(|known| known.header.capacity).collect();
-            let planes = planes_for(&capacities, self.shape.sketches);
-            self.segments.iter_mut().try_for_each(|known| known.add_planes(planes))?;
-        }
-        Ok(())
-    }
-
     /// Each segment is asked for all keys before the next one is, so that its sketch stays near the processor.
     ///
     /// # Errors
@@ -177,7 +163,8 @@ impl Store {
         found.clear();
         found.extend(keys.iter().map(|key| self.keys.get(key).copied()));
         for segment in &self.segments {
-            for (key, found) in keys.iter().zip(&mut *found).filter(|(_, found)| found.is_none()) {
+            let unknown = keys.iter().zip(&mut *found).filter(|(_, found)| found.is_none());
+            for (key, found) in unknown.filter(|(key, _)| !segment.turns_away(key)) {
                 *found = segment.look_up(key)?;
             }
         }
@@ -264,7 +251,8 @@ impl Store {
                 }
             }
             let header = writer.finish()?;
-            Segment::open(&*self.directory, number, level, header.crc, self.planes_with(header.count))
+            let planes = self.planes_with(header.count);
+            Segment::open(&*self.directory, number, level, header.crc, planes)
         })();
         if written.is_err() {
             let _ = self.directory.remove(&segment::name(number));
@@ -304,10 +292,11 @@ impl Store {
         }
         let others = self.segments.iter().filter(|known| !inputs.contains(&known.number));
         let counts: Vec<u64> = others.map(|known| known.header.capacity).chain([header.capacity]).collect();
-        let planes = planes_for(&counts, self.shape.sketches);
+        let planes = self.planes_for(&counts);
         let merged = Segment::open(&*self.directory, number, level, header.crc, planes)?;
         self.segments.retain(|known| !inputs.contains(&known.number));
         self.segments.push(merged);
+        self.fronts_are_due = true;
         self.garbage.extend(inputs.into_iter().map(segment::name));
         Ok(())
     }
@@ -346,24 +335,6 @@ impl Store {
         segments.chain(self.recent.iter().map(|recent| recent::name(recent.number))).collect()
     }
 
-    fn planes_with(&self, count: u64) -> usize {
-        let counts: Vec<u64> =
-            self.segments.iter().map(|known| known.header.capacity).chain([count]).collect();
-        planes_for(&counts, self.shape.sketches)
-    }
-
-    fn fit_planes(&mut self) {
-        let counts: Vec<u64> = self.segments.iter().map(|known| known.header.capacity).collect();
-        let planes = planes_for(&counts, self.shape.sketches);
-        self.segments.iter_mut().for_each(|known| known.keep_planes(planes));
-    }
-
-    /// Bytes of memory that the sketches take.
-    #[cfg(test)]
-    pub(super) fn sketch_memory(&self) -> u64 {
-        self.segments.iter().map(Segment::memory).sum()
-    }
-
     /// Bytes of memory that grow with the number of keys.
     #[cfg(test)]
     pub(super) fn memory(&self) -> u64 {
@@ -377,12 +348,6 @@ impl Store {
     pub(super) fn fill(&mut self) -> Filling<'_> {
         Filling { entries: Vec::new(), reach: Reach::default(), store: self }
     }
-}
-
-/// How many planes all segments may keep, by how many entries each has room for.
-fn planes_for(capacities: &[u64], most: u64) -> usize {
-    let bytes = |planes| capacities.iter().map(|capacity| Sketch::bytes(*capacity, planes)).sum::<u64>();
-    (1..=PLANES).rev().find(|planes| bytes(*planes) <= most).unwrap_or(0)
 }
 
 /// # Errors

@@ -61,6 +61,28 @@ fn ex_jrn_79_where_memory_is_short_reads_stay_bounded_and_answers_right() {
 }
 
 #[test]
+fn ex_jrn_79_fronts_have_the_memory_that_planes_leave_and_hide_no_key() {
+    // Room for none, for those of the smallest segments, and for all.
+    let mut fronts = Vec::new();
+    for sketches in [5_000, 14_000, 1 << 20] {
+        let shape = Shape { recent: 64, fan_in: 4, sketches };
+        let (mut run, mut keys) = Run::pretended(8_000, shape);
+        for _ in 0..60 {
+            let (batch, reach) = run.pretend(20);
+            let wanted: Vec<Key> = batch.iter().map(|(key, _)| *key).collect();
+            let mut found = Vec::new();
+            keys.look_up(&wanted, &mut found).expect("looked up");
+            assert!(found.iter().all(Option::is_none), "{sketches} bytes");
+            assert!(keys.store.sketch_memory() <= sketches, "{sketches}");
+            keys.insert(&batch, reach).expect("inserted");
+        }
+        fronts.push(keys.store.fronts());
+        assert_exact(&mut keys, 9_200, &format!("{sketches} bytes"));
+    }
+    assert!(fronts[0] == 0 && 0 < fronts[1] && fronts[1] < fronts[2], "{fronts:?}");
+}
+
+#[test]
 fn a_page_makes_the_same_calls_whatever_the_history() {
     let shape = Shape { recent: 512, fan_in: 4, sketches: 1 << 20 };
     let mut run = Run::new(shape);
