@@ -134,6 +134,10 @@ fn by_wall_clock(record: &Record, now_ms: u64, options: &Options) -> Freshness {
     }
 }
 
+/// The shortest sleep of a machine, in ms. Two clocks that are read one after the other differ by as long as a busy machine makes a
+/// process wait in between, and nobody is left without time to confirm a record by less.
+const SHORTEST_SLEEP_MS: u64 = 100;
+
 /// `awake` leaves out the machine's sleep and `real` counts it. What is older than the limit in real time is never
 /// believed. But it is not called stale while its session may be about to confirm it: a session that lives has stamped
 /// it at most one refresh before the machine fell asleep, and has one refresh of time after waking.
@@ -143,5 +147,22 @@ fn by_own_clocks(awake: u64, real: u64, options: &Options) -> Freshness {
     if real < stale && awake < stale {
         return Freshness::Fresh { for_ms: stale - awake.max(real) };
     }
-    if awake < grace { Freshness::Suspended { for_ms: grace - awake } } else { Freshness::Stale }
+    let has_slept = real.saturating_sub(awake) >= SHORTEST_SLEEP_MS;
+    if has_slept && awake < grace { Freshness::Suspended { for_ms: grace - awake } } else { Freshness::Stale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The clocks of a record and of its reader are read one after the other, and what lies between two reads is no sleep.
+    #[test]
+    fn hs_96_clocks_that_are_read_one_after_the_other_are_no_sleep() {
+        let options = Options { stale_ms: 400, refresh_ms: 300_000, ..Options::default() };
+        assert_eq!(by_own_clocks(399, 400, &options), Freshness::Stale);
+        assert_eq!(by_own_clocks(301, 400, &options), Freshness::Stale);
+        assert_eq!(by_own_clocks(300, 400, &options), Freshness::Suspended { for_ms: 100 });
+        assert_eq!(by_own_clocks(399, 399, &options), Freshness::Fresh { for_ms: 1 });
+        assert_eq!(by_own_clocks(400, 399, &options), Freshness::Stale);
+    }
 }
