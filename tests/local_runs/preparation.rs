@@ -157,6 +157,11 @@ fn ex_cap_27_the_profile_brings_what_the_record_does_not_say() {
         ground.options["runner"]["harnesses"]["drafter"]["preparation"] = preparation;
         assert_eq!(prepare(&ground).expect_err("none").code(), Code::ExecutionPreparation);
     }
+    // Nor does one whose record promises a step that the process host does not have.
+    let mut configured = ground("echo 2.1.0");
+    configured.options["capabilities"]["preparation"]["configure"] = json!(true);
+    assert_eq!(prepare(&configured).expect_err("no such step").code(), Code::ExecutionIo);
+    assert!(!configured.task().join("execution.json").exists());
     // Two versions cannot both be the oldest that enforces it.
     let mut ground = ground("echo 2.1.0");
     ground.options["capabilities"]["preparation"]["minimumVersion"] = json!("2.0.0");

@@ -139,8 +139,11 @@ fn answered(
             Err(why) => Ok([("why", Value::from(why.to_string()))].into_iter().collect::<Object>()),
             Ok(version) => Ok([("version", Value::from(version))].into_iter().collect::<Object>()),
         }
-    } else {
+    } else if method == "render" {
         host.render(provider, text("prompt").unwrap_or_default(), text("model"), environment)
+    } else {
+        // A record that promises it with this process host has promised too much, and is not taken for configured.
+        Err(Unprepared::Missing("the built-in process host configures no harness".to_owned()))
     };
     match reply {
         Ok(reply) => Ended::Value(Value::Object(reply).to_json()),
