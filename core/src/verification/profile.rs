@@ -7,6 +7,7 @@
 //!
 //! It is made on the machine's own disk and not through `storage`: programs have to find it, and nothing of it is a record.
 
+use std::ffi::CStr;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -26,6 +27,8 @@ const PREFIX: &str = "gallivant-verification-";
 /// Before the name of one that has no lock yet.
 const STAGED: &str = "gallivant-verification-new-";
 const LOCK: &str = "lock";
+/// A profile is somebody's as long as anything of it is there: its lock goes last.
+const LAST: &CStr = c"lock";
 /// A profile without a lock that is older belongs to nobody: it gets its lock at once.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
@@ -69,7 +72,7 @@ impl Profile {
         match fill() {
             Ok(lock) => Ok(Profile { path, is_removed: false, _lock: lock }),
             Err(error) => {
-                let _ = remove_tree(&staged);
+                let _ = remove_tree(&staged, LAST);
                 Err(failed(error))
             }
         }
@@ -87,7 +90,7 @@ impl Profile {
     /// `EXECUTION_IO`; the next profile in the same place tries again.
     pub fn remove(mut self) -> Result<()> {
         self.is_removed = true;
-        remove_tree(&self.path).map_err(|error| {
+        remove_tree(&self.path, LAST).map_err(|error| {
             Error::new(Code::ExecutionIo, "the private profile cannot be removed").with_source(error)
         })
     }
@@ -96,7 +99,7 @@ impl Profile {
 impl Drop for Profile {
     fn drop(&mut self) {
         if !self.is_removed {
-            let _ = remove_tree(&self.path);
+            let _ = remove_tree(&self.path, LAST);
         }
     }
 }
@@ -108,36 +111,38 @@ fn sweep(scratch: &Path, host: &Host) -> io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
-        let metadata = entry.metadata()?;
+        // Its owner may be removing it.
+        let Ok(metadata) = entry.metadata() else { continue };
         if !metadata.is_dir() || metadata.uid() != ours {
             continue;
         }
         let age = Duration::from_millis(host.clock.wall_ms())
             .saturating_sub(Duration::from_secs(u64::try_from(metadata.mtime()).unwrap_or(0)));
-        let is_abandoned = if name.starts_with(STAGED) {
-            age > ABANDONED_AFTER
+        let _lock = if name.starts_with(STAGED) {
+            if age <= ABANDONED_AFTER {
+                continue;
+            }
+            None
         } else {
-            is_free(&entry.path().join(LOCK)).unwrap_or(false)
+            match take_over(&entry.path().join(LOCK)) {
+                Ok(lock) => Some(lock),
+                // All else of it is gone already.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(_) => continue,
+            }
         };
-        if is_abandoned {
-            remove_tree(&entry.path())?;
-        }
+        // What cannot be removed is no reason to leave the others.
+        let _ = remove_tree(&entry.path(), LAST);
     }
     Ok(())
 }
 
-/// Whether nobody holds a profile's lock. One without a lock file is half removed.
-fn is_free(lock: &Path) -> io::Result<bool> {
+/// An abandoned profile's lock, held from now on; an error while it has an owner.
+fn take_over(lock: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(lock);
-    match opened {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        opened => match flock(&opened?, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(true),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
-        },
-    }
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(lock)?;
+    flock(&opened, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(opened)
 }
 
 fn make_directory(path: &Path) -> io::Result<()> {

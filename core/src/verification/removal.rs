@@ -2,9 +2,10 @@
 //! a process may have descriptors or a path may have bytes.
 //!
 //! It works from descriptor to descriptor and follows no link. Below a certain depth a directory is first moved up, so that
-//! neither the stack nor the table of descriptors grows with the tree. Nobody may be working in the tree meanwhile.
+//! neither the stack nor the table of descriptors grows with the tree. Nobody may be making anything in the tree meanwhile;
+//! another who removes it too is no error.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -17,11 +18,12 @@ const MAX_DEPTH: u32 = 32;
 /// How often the top is looked through. Each time at least 32 levels are gone.
 const MAX_ROUNDS: u64 = 1_000_000;
 
-/// Removes a directory and everything in it. One that is missing is no error.
+/// Removes a directory and everything in it, the file `last` of it after all others, if it has such a one. A directory that
+/// is missing is no error.
 ///
 /// # Errors
 /// As the system says it; what could be removed before that is gone.
-pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
+pub(super) fn remove_tree(path: &Path, last: &CStr) -> io::Result<()> {
     let above = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let above = match rustix::fs::open(above, directory_flags(), Mode::empty()) {
@@ -31,11 +33,11 @@ pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
     let name = CString::new(name.as_encoded_bytes())?;
     let Some(top) = open_directory(above.as_fd(), &name)? else { return Ok(()) };
     for round in 0..MAX_ROUNDS {
-        let mut removal = Removal { top: top.as_fd(), round, moved: 0 };
+        let mut removal = Removal { top: top.as_fd(), last, round, moved: 0 };
         removal.empty(top.as_fd(), 0)?;
         if removal.moved == 0 {
-            unlinkat(&above, &*name, AtFlags::REMOVEDIR)?;
-            return Ok(());
+            if_there(unlinkat(&top, last, AtFlags::empty()))?;
+            return Ok(if_there(unlinkat(&above, &*name, AtFlags::REMOVEDIR))?);
         }
     }
     Err(io::Error::other("the tree is too deep to be removed"))
@@ -43,6 +45,7 @@ pub(super) fn remove_tree(path: &Path) -> io::Result<()> {
 
 struct Removal<'a> {
     top: BorrowedFd<'a>,
+    last: &'a CStr,
     round: u64,
     moved: u64,
 }
@@ -50,17 +53,10 @@ struct Removal<'a> {
 impl Removal<'_> {
     /// Removes everything in a directory, and moves up what lies too deep.
     fn empty(&mut self, directory: BorrowedFd<'_>, depth: u32) -> io::Result<()> {
-        let mut entries = Dir::read_from(directory)?;
-        let mut names = Vec::new();
-        while let Some(entry) = entries.read() {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name != c"." && name != c".." {
-                names.push(name.to_owned());
+        for name in names_in(directory)? {
+            if depth == 0 && *name == *self.last {
+                continue;
             }
-        }
-        drop(entries);
-        for name in names {
             match unlinkat(directory, &*name, AtFlags::empty()) {
                 Err(Errno::ISDIR | Errno::PERM) => {}
                 Err(Errno::NOENT) => continue,
@@ -75,10 +71,7 @@ impl Removal<'_> {
             }
             if let Some(below) = open_directory(directory, &name)? {
                 self.empty(below.as_fd(), depth + 1)?;
-                match unlinkat(directory, &*name, AtFlags::REMOVEDIR) {
-                    Err(Errno::NOENT) => {}
-                    removed => removed?,
-                }
+                if_there(unlinkat(directory, &*name, AtFlags::REMOVEDIR))?;
             }
         }
         Ok(())
@@ -86,11 +79,30 @@ impl Removal<'_> {
 
     fn move_up(&mut self, directory: BorrowedFd<'_>, name: &CString) -> io::Result<()> {
         // A directory whose parent entry cannot be written cannot be moved.
-        let _ = open_directory(directory, name)?;
+        if open_directory(directory, name)?.is_none() {
+            return Ok(());
+        }
         let to = format!(".moved-{}-{}", self.round, self.moved);
         self.moved += 1;
-        Ok(renameat(directory, &**name, self.top, to.as_str())?)
+        Ok(if_there(renameat(directory, &**name, self.top, to.as_str()))?)
     }
+}
+
+/// What is in a directory; nothing if the directory itself is gone by now, which reading it tells as an error.
+fn names_in(directory: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
+    let mut entries = match Dir::read_from(directory) {
+        Err(Errno::NOENT) => return Ok(Vec::new()),
+        read => read?,
+    };
+    let mut names = Vec::new();
+    while let Some(entry) = entries.read() {
+        match entry {
+            Err(Errno::NOENT) => break,
+            entry => names.push(entry?.file_name().to_owned()),
+        }
+    }
+    names.retain(|name| **name != *c"." && **name != *c"..");
+    Ok(names)
 }
 
 /// Opens a directory that stands there, giving its owner every right to it before; none where nothing stands there.
@@ -104,9 +116,20 @@ fn open_directory(above: BorrowedFd<'_>, name: &CString) -> io::Result<Option<Ow
     }
     let mode = Mode::from_raw_mode(found.st_mode);
     if !mode.contains(Mode::RWXU) {
-        chmodat(above, &**name, mode | Mode::RWXU, AtFlags::empty())?;
+        if_there(chmodat(above, &**name, mode | Mode::RWXU, AtFlags::empty()))?;
     }
-    Ok(Some(openat(above, &**name, directory_flags() | OFlags::NOFOLLOW, Mode::empty())?))
+    match openat(above, &**name, directory_flags() | OFlags::NOFOLLOW, Mode::empty()) {
+        Err(Errno::NOENT) => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
+}
+
+/// What stands no more where it was seen, another has removed.
+fn if_there(done: Result<(), Errno>) -> Result<(), Errno> {
+    match done {
+        Err(Errno::NOENT) => Ok(()),
+        done => done,
+    }
 }
 
 fn directory_flags() -> OFlags {
@@ -121,6 +144,8 @@ mod tests {
 
     use super::*;
     use crate::random::{Random, SystemRandom};
+
+    const LAST: &CStr = c"last";
 
     struct Place(PathBuf);
 
@@ -149,10 +174,10 @@ mod tests {
         symlink(&outside, tree.join("a/out")).expect("linked");
         std::fs::set_permissions(tree.join("a/b"), PermissionsExt::from_mode(0o0)).expect("set");
         std::fs::set_permissions(tree.join("a"), PermissionsExt::from_mode(0o500)).expect("set");
-        remove_tree(&tree).expect("removed");
+        remove_tree(&tree, LAST).expect("removed");
         assert!(!tree.exists());
         assert!(outside.join("kept").exists());
-        remove_tree(&tree).expect("a tree that is missing");
+        remove_tree(&tree, LAST).expect("a tree that is missing");
     }
 
     /// Deeper than descriptors and than the longest path.
@@ -167,7 +192,47 @@ mod tests {
             at = openat(&at, "directory", directory_flags(), Mode::empty()).expect("opened");
         }
         drop(at);
-        remove_tree(&tree).expect("removed");
+        remove_tree(&tree, LAST).expect("removed");
+        assert!(!tree.exists());
+    }
+
+    /// As one who is through with a tree and one who finds it abandoned.
+    #[test]
+    fn two_that_remove_the_same_tree_are_both_done() {
+        let place = Place::new();
+        let tree = place.0.join("tree");
+        for _ in 0..200 {
+            for below in ["a/b", "c/d", "e"] {
+                std::fs::create_dir_all(tree.join(below)).expect("made");
+                std::fs::write(tree.join(below).join("file"), b"x").expect("written");
+            }
+            std::fs::write(tree.join("last"), b"").expect("written");
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                let remove = || {
+                    start.wait();
+                    remove_tree(&tree, LAST)
+                };
+                let other = scope.spawn(remove);
+                remove().expect("removed");
+                other.join().expect("ended").expect("removed");
+            });
+            assert!(!tree.exists());
+        }
+    }
+
+    #[test]
+    fn what_shall_go_last_stands_while_anything_else_does() {
+        let place = Place::new();
+        let tree = place.0.join("tree");
+        std::fs::create_dir(&tree).expect("made");
+        std::fs::write(tree.join("last"), b"").expect("written");
+        std::fs::create_dir(tree.join("mounted")).expect("made");
+        let holder = rustix::fs::open(&tree, directory_flags(), Mode::empty()).expect("opened");
+        let mut removal = Removal { top: holder.as_fd(), last: LAST, round: 0, moved: 0 };
+        removal.empty(holder.as_fd(), 0).expect("emptied");
+        assert!(tree.join("last").exists() && !tree.join("mounted").exists());
+        remove_tree(&tree, LAST).expect("removed");
         assert!(!tree.exists());
     }
 }
