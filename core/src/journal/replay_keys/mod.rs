@@ -5,17 +5,19 @@
 //!
 //! - `entry`: a key with its number, as bytes;
 //! - `sketch`: what of a segment is kept in memory;
+//! - `filter`: what tells of a new key that no segment has it;
 //! - `segment`: immutable sorted files;
 //! - `recent`: the file of the keys that came last, which lists the segments;
 //! - `merge`: making one segment of several, a slice at a time;
 //! - `store`: these together: adding, finding, and putting segments in order;
-//! - `room`: how much of the sketches is kept in memory;
+//! - `room`: what has the memory;
 //! - `log`: reading keys from `events.jsonl`.
 //!
 //! A page of new keys costs one write, whatever the length of the history; one in some eighty also writes a segment and
 //! merges a bounded number of entries. A page of known keys costs about one read a key and no write.
 
 mod entry;
+mod filter;
 mod log;
 mod merge;
 mod recent;
@@ -185,7 +187,7 @@ impl ReplayKeys {
                 self.condition = Condition::Damaged;
                 self.restore()?;
             }
-            self.store.advance_fronts();
+            self.store.advance_filter();
         }
         match self.store.look_up(keys, found) {
             Ok(()) => Ok(()),

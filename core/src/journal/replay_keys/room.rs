@@ -1,6 +1,7 @@
-//! How much of the sketches is kept in memory: planes first, and fronts where these leave room.
+//! What has the memory of an index: planes of the sketches first, and the filter where these leave room.
 
 use super::Trouble;
+use super::filter::Filter;
 use super::segment::Segment;
 use super::sketch::{PLANES, Sketch};
 use super::store::Store;
@@ -23,31 +24,35 @@ impl Store {
         Ok(())
     }
 
-    /// Puts a front before one more sketch, the smallest first, where there is room beside what all planes take. One a page,
-    /// so that no page waits for those of a long history.
-    pub(super) fn advance_fronts(&mut self) {
-        if !self.fronts_are_due {
+    /// Lets the filter know of one segment more, where there is room for it beside the planes. One a page, so that no page
+    /// waits for a long history.
+    pub(super) fn advance_filter(&mut self) {
+        if self.filter.as_ref().is_some_and(Filter::is_crowded) {
+            self.drop_filter();
+        }
+        if self.is_filtered || self.segments.is_empty() {
             return;
         }
-        let used = self.sketch_memory();
-        let lacking = self.segments.iter_mut().filter(|known| !known.has_front());
-        match lacking.min_by_key(|known| known.header.capacity) {
-            Some(segment) if used + segment.front_bytes() <= self.shape.sketches => segment.add_front(),
-            _ => self.fronts_are_due = false,
+        if self.filter.is_none() {
+            let keys =
+                self.segments.iter().map(|known| known.header.count).sum::<u64>() + self.keys.len() as u64;
+            self.filter = Filter::fitting(keys, self.shape.sketches.saturating_sub(self.sketch_memory()));
+            if let Some(filter) = &mut self.filter {
+                self.keys.keys().for_each(|key| filter.add(key));
+            }
         }
+        let next = self.filter.as_mut().and_then(|filter| {
+            let bits = filter.bits_needed();
+            let next = self.segments.iter_mut().find(|known| !known.is_covered && known.knows(bits));
+            next.map(|segment| segment.cover(filter))
+        });
+        self.is_filtered = next.is_none();
     }
 
-    /// Takes fronts away, the largest first, until so many planes of segments of these capacities have room.
-    fn make_room(&mut self, planes: usize, capacities: &[u64]) {
-        let sketches: u64 = capacities.iter().map(|capacity| Sketch::bytes(*capacity, planes)).sum();
-        let mut fronts: u64 =
-            self.segments.iter().filter(|known| known.has_front()).map(Segment::front_bytes).sum();
-        while fronts > 0 && sketches + fronts > self.shape.sketches {
-            let having = self.segments.iter_mut().filter(|known| known.has_front());
-            let Some(largest) = having.max_by_key(|known| known.header.capacity) else { return };
-            fronts -= largest.front_bytes();
-            largest.drop_front();
-        }
+    fn drop_filter(&mut self) {
+        self.filter = None;
+        self.is_filtered = false;
+        self.segments.iter_mut().for_each(|known| known.is_covered = false);
     }
 
     /// How many planes there is room for with one more segment of so many entries.
@@ -57,10 +62,13 @@ impl Store {
         self.planes_for(&counts)
     }
 
-    /// How many planes segments of these capacities may keep; takes away the fronts that stand in their way.
+    /// How many planes segments of these capacities may keep; takes away a filter that stands in their way.
     pub(super) fn planes_for(&mut self, capacities: &[u64]) -> usize {
         let planes = planes_for(capacities, self.shape.sketches);
-        self.make_room(planes, capacities);
+        let sketches = bytes_of(capacities, planes);
+        if self.filter.as_ref().is_some_and(|filter| sketches + filter.memory() > self.shape.sketches) {
+            self.drop_filter();
+        }
         planes
     }
 
@@ -69,18 +77,19 @@ impl Store {
         let counts: Vec<u64> = self.segments.iter().map(|known| known.header.capacity).collect();
         let planes = self.planes_for(&counts);
         self.segments.iter_mut().for_each(|known| known.keep_planes(planes));
-        self.fronts_are_due = true;
+        self.is_filtered = false;
     }
 
-    /// Bytes of memory that the sketches take.
+    /// Bytes of memory that the sketches and the filter take.
     pub(super) fn sketch_memory(&self) -> u64 {
-        self.segments.iter().map(Segment::memory).sum()
+        let sketches: u64 = self.segments.iter().map(Segment::memory).sum();
+        sketches + self.filter.as_ref().map_or(0, Filter::memory)
     }
 
-    /// How many sketches have a front.
+    /// How many segments the filter knows of.
     #[cfg(test)]
-    pub(super) fn fronts(&self) -> usize {
-        self.segments.iter().filter(|known| known.has_front()).count()
+    pub(super) fn covered(&self) -> usize {
+        self.segments.iter().filter(|known| known.is_covered).count()
     }
 }
 
@@ -91,6 +100,9 @@ pub(super) fn planes_at_opening(capacities: &[u64], most: u64) -> usize {
 
 /// How many planes all segments may keep, by how many entries each has room for.
 fn planes_for(capacities: &[u64], most: u64) -> usize {
-    let bytes = |planes| capacities.iter().map(|capacity| Sketch::bytes(*capacity, planes)).sum::<u64>();
-    (1..=PLANES).rev().find(|planes| bytes(*planes) <= most).unwrap_or(0)
+    (1..=PLANES).rev().find(|planes| bytes_of(capacities, *planes) <= most).unwrap_or(0)
+}
+
+fn bytes_of(capacities: &[u64], planes: usize) -> u64 {
+    capacities.iter().map(|capacity| Sketch::bytes(*capacity, planes)).sum()
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use super::Trouble;
 use super::entry::{ENTRY, Entry};
+use super::filter::Filter;
 use super::sketch::{PLANES, Sketch, SketchBuilder, quotient_bits, words_for};
 use crate::journal::event::Key;
 use crate::storage::{DataAccess, DataFile, Directory};
@@ -195,6 +196,8 @@ pub(super) struct Segment {
     pub(super) level: u32,
     pub(super) header: Header,
     pub(super) file: Arc<dyn DataFile>,
+    /// Every key of it is in the store's filter.
+    pub(super) is_covered: bool,
     sketch: Sketch,
 }
 
@@ -226,7 +229,7 @@ impl Segment {
             .collect::<Result<Vec<_>, _>>()?;
         let sketch = Sketch::new(quotient_bits(header.capacity), words, planes, header.count)
             .ok_or(Trouble::Damaged)?;
-        Ok(Segment { number, level, header, file, sketch })
+        Ok(Segment { number, level, header, file, is_covered: false, sketch })
     }
 
     /// The number of this key, if it is here; reads nothing where the sketch knows better.
@@ -265,23 +268,15 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether a look at the sketch's front tells that this key is not here.
-    #[inline]
-    pub(super) fn turns_away(&self, key: &Key) -> bool {
-        self.sketch.turns_away(key)
+    /// Adds its keys to a filter. That knows of every key that is here then.
+    pub(super) fn cover(&mut self, filter: &mut Filter) {
+        self.sketch.for_each_prefix(|prefix| filter.add_prefix(prefix));
+        self.is_covered = true;
     }
 
-    pub(super) fn has_front(&self) -> bool {
-        self.sketch.has_front()
-    }
-
-    /// Puts a front before the sketch. It is made of what is in memory.
-    pub(super) fn add_front(&mut self) {
-        self.sketch.add_front();
-    }
-
-    pub(super) fn drop_front(&mut self) {
-        self.sketch.drop_front();
+    /// Whether enough of its keys is in memory for a filter that goes by so many leading bits.
+    pub(super) fn knows(&self, bits: u32) -> bool {
+        self.sketch.known_bits() >= bits
     }
 
     /// Keeps at most this many planes of the sketch in memory.
@@ -293,13 +288,7 @@ impl Segment {
 
     /// Bytes of memory that its sketch takes.
     pub(super) fn memory(&self) -> u64 {
-        let front = if self.has_front() { self.front_bytes() } else { 0 };
-        Sketch::bytes(self.header.capacity, self.sketch.planes()) + front
-    }
-
-    /// Bytes of memory that a front takes.
-    pub(super) fn front_bytes(&self) -> u64 {
-        Sketch::front_bytes(self.header.capacity)
+        Sketch::bytes(self.header.capacity, self.sketch.planes())
     }
 }
 

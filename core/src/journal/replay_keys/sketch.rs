@@ -6,10 +6,6 @@
 //! that is not in the segment passes the first plane once in 128 to 256 times, all three once in some eight millions. The
 //! unary part costs at most two and a half bits an entry, a plane eight; how many planes are kept depends on how many
 //! keys there are, so that the memory of all segments stays below one bound.
-//!
-//! Walking the unary part takes some fifty nanoseconds, which a page of new keys pays once a key and segment. Where there is
-//! room a *front* comes before it: a bit for each value of the quotient and four bits more, set if an entry begins so. It
-//! turns away seven to fifteen foreign keys of sixteen by one look, which no other has to wait for. It stands in no file.
 
 use super::entry::prefix;
 use crate::journal::event::Key;
@@ -18,8 +14,6 @@ use crate::journal::event::Key;
 pub(super) const PLANES: usize = 3;
 /// Of each so many quotients one is remembered with where it begins.
 const SAMPLED: u64 = 64;
-/// How many bits behind the quotient the front goes by. They are the first ones of the first plane.
-const FRONT_BITS: u32 = 4;
 
 /// How many leading bits of a key are its quotient in a segment for so many entries.
 pub(super) fn quotient_bits(capacity: u64) -> u32 {
@@ -29,10 +23,6 @@ pub(super) fn quotient_bits(capacity: u64) -> u32 {
 /// The most words that the unary part of a segment takes.
 pub(super) fn words_for(capacity: u64) -> u64 {
     (capacity + (1 << quotient_bits(capacity))).div_ceil(64)
-}
-
-fn front_words(bits: u32) -> u64 {
-    (1_u64 << (bits + FRONT_BITS)).div_ceil(64)
 }
 
 fn quotient(prefix: u64, bits: u32) -> u64 {
@@ -112,8 +102,6 @@ pub(super) struct Sketch {
     /// 26 bits, and how many zeros precede that one in the word. So they are made by counting alone.
     samples: Vec<u32>,
     planes: Vec<Vec<u8>>,
-    /// Empty where there is none.
-    front: Vec<u64>,
 }
 
 impl Sketch {
@@ -140,7 +128,7 @@ impl Sketch {
             quotients = next;
         }
         // What is no zero of so many bits is an entry.
-        let sketch = Sketch { bits, words, samples, planes, front: Vec::new() };
+        let sketch = Sketch { bits, words, samples, planes };
         (quotients - beyond == 1 << bits).then_some(sketch)
     }
 
@@ -150,35 +138,30 @@ impl Sketch {
         words_for(capacity) * 8 + samples + capacity * planes as u64
     }
 
-    /// Bytes of memory that a front takes before a sketch of so many entries.
-    pub(super) fn front_bytes(capacity: u64) -> u64 {
-        front_words(quotient_bits(capacity)) * 8
-    }
-
     pub(super) fn planes(&self) -> usize {
         self.planes.len()
     }
 
-    pub(super) fn has_front(&self) -> bool {
-        !self.front.is_empty()
+    /// How many leading bits it knows of each key.
+    pub(super) fn known_bits(&self) -> u32 {
+        self.bits + 8 * self.planes.len() as u32
     }
 
-    /// Makes the front, of the unary part and the first plane. Without a plane there is none.
-    pub(super) fn add_front(&mut self) {
-        let Some(plane) = self.planes.first() else { return };
-        let mut front = vec![0_u64; usize::try_from(front_words(self.bits)).unwrap_or(0)];
-        let mut bytes = plane.iter();
-        let mut quotient = 0_u64;
+    /// Visits what it knows of each key, in their order: the leading bits in their place, zeros behind them.
+    pub(super) fn for_each_prefix(&self, mut visit: impl FnMut(u64)) {
+        let (mut entry, mut quotient) = (0_usize, 0_u64);
         for word in &self.words {
             let (mut word, mut left) = (*word, 64);
             while left > 0 {
                 let ones = word.trailing_ones();
-                for byte in bytes.by_ref().take(ones as usize) {
-                    let begins = quotient << FRONT_BITS | u64::from(byte >> (8 - FRONT_BITS));
-                    // No quotient comes behind the last one: `new` has counted them.
-                    if let Some(bits) = front.get_mut((begins / 64) as usize) {
-                        *bits |= 1 << (begins % 64);
-                    }
+                for _ in 0..ones {
+                    let behind = self
+                        .planes
+                        .iter()
+                        .fold(0, |known, plane| known << 8 | plane.get(entry).copied().map_or(0, u64::from));
+                    let known = quotient << (8 * self.planes.len()) | behind;
+                    visit(known.checked_shl(64 - self.known_bits()).unwrap_or(0));
+                    entry += 1;
                 }
                 if ones == left {
                     // The quotient goes on in the next word.
@@ -189,11 +172,6 @@ impl Sketch {
                 word = word.checked_shr(ones + 1).unwrap_or(0);
             }
         }
-        self.front = front;
-    }
-
-    pub(super) fn drop_front(&mut self) {
-        self.front = Vec::new();
     }
 
     /// Adds the next plane; false where it is not one of so many entries.
@@ -208,17 +186,6 @@ impl Sketch {
     /// Forgets planes above this number of them.
     pub(super) fn keep_planes(&mut self, planes: usize) {
         self.planes.truncate(planes);
-        if planes == 0 {
-            self.drop_front();
-        }
-    }
-
-    /// Whether the front turns a key away. What has none turns none away.
-    #[inline]
-    pub(super) fn turns_away(&self, key: &Key) -> bool {
-        let begins = prefix(key) >> (64 - self.bits - FRONT_BITS);
-        let bits = usize::try_from(begins / 64).ok().and_then(|at| self.front.get(at));
-        bits.is_some_and(|bits| bits >> (begins % 64) & 1 == 0)
     }
 
     /// Which entries may be this key: the first of them and how many. They stand side by side.
@@ -329,19 +296,18 @@ mod tests {
     }
 
     #[test]
-    fn a_front_turns_no_key_away_that_is_there_and_most_that_are_not() {
-        for count in [0, 1, 2, 3, 63, 64, 65, 1000, 5000, 20_000] {
-            let known = keys(count, count);
+    fn what_is_known_of_the_keys_comes_in_their_order() {
+        for count in [0, 1, 2, 3, 63, 64, 65, 1000, 5000] {
+            let keys = keys(count, count);
             for capacity in [count, count + count / 5] {
-                let mut sketch = sketch(&known, capacity, 1);
-                let foreign = keys(1000, 1 << 20);
-                assert!(!foreign.iter().any(|key| sketch.turns_away(key)), "there is none yet");
-                sketch.add_front();
-                assert!(!known.iter().any(|key| sketch.turns_away(key)), "{count} {capacity}");
-                let turned_away = foreign.iter().filter(|key| sketch.turns_away(key)).count();
-                assert!(count < 63 || turned_away >= 850, "{count} {capacity}: {turned_away}");
-                sketch.keep_planes(0);
-                assert!(!sketch.has_front(), "what it was made of is gone");
+                for planes in 0..=PLANES {
+                    let sketch = sketch(&keys, capacity, planes);
+                    let mut known = Vec::new();
+                    sketch.for_each_prefix(|prefix| known.push(prefix));
+                    let unknown = 64 - sketch.known_bits();
+                    let leading = |key: &Key| prefix(key).checked_shr(unknown).unwrap_or(0) << (unknown % 64);
+                    assert_eq!(known, keys.iter().map(leading).collect::<Vec<_>>(), "{count} {planes}");
+                }
             }
         }
     }

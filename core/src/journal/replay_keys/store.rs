@@ -13,6 +13,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::entry::Entry;
+use super::filter::Filter;
 use super::merge::Merge;
 use super::recent::{self, Head, Listed, Recent};
 use super::room::planes_at_opening;
@@ -37,13 +38,15 @@ pub(super) struct Store {
     /// The oldest first.
     pub(super) segments: Vec<Segment>,
     merges: Vec<Merge>,
-    keys: RecentKeys,
+    pub(super) keys: RecentKeys,
     recent: Option<RecentFile>,
     /// The sketches were read with fewer planes than there is room for: a process that appends one page and ends is served
     /// faster so, although some more entries are read.
     pub(super) is_shallow: bool,
-    /// A segment may lack a front for which there is room.
-    pub(super) fronts_are_due: bool,
+    /// Knows of every recent key and of every key of the segments that are covered.
+    pub(super) filter: Option<Filter>,
+    /// There is no segment of which the filter could know and does not.
+    pub(super) is_filtered: bool,
     reach: Reach,
     next_number: u64,
     /// Files that nothing lists any more.
@@ -70,7 +73,8 @@ impl Store {
             keys: RecentKeys::default(),
             recent: None,
             is_shallow: false,
-            fronts_are_due: true,
+            filter: None,
+            is_filtered: false,
             reach: Reach::default(),
             next_number: 1,
             garbage: Vec::new(),
@@ -161,11 +165,20 @@ impl Store {
     /// A segment that is not whole, or as the system says it.
     pub(super) fn look_up(&self, keys: &[Key], found: &mut Vec<Option<u64>>) -> Result<(), Trouble> {
         found.clear();
-        found.extend(keys.iter().map(|key| self.keys.get(key).copied()));
+        found.resize(keys.len(), None);
+        let all: Vec<usize> = (0..keys.len()).collect();
+        let passing: Vec<usize> = match &self.filter {
+            Some(filter) => all.iter().copied().filter(|at| filter.may_hold(&keys[*at])).collect(),
+            None => all.clone(),
+        };
+        for at in &passing {
+            found[*at] = self.keys.get(&keys[*at]).copied();
+        }
         for segment in &self.segments {
-            let unknown = keys.iter().zip(&mut *found).filter(|(_, found)| found.is_none());
-            for (key, found) in unknown.filter(|(key, _)| !segment.turns_away(key)) {
-                *found = segment.look_up(key)?;
+            for at in if segment.is_covered { &passing } else { &all } {
+                if found[*at].is_none() {
+                    found[*at] = segment.look_up(&keys[*at])?;
+                }
             }
         }
         Ok(())
@@ -196,6 +209,9 @@ impl Store {
         for (key, sequence) in keys {
             self.keys.entry(*key).or_insert(*sequence);
         }
+        if let Some(filter) = &mut self.filter {
+            keys.iter().for_each(|(key, _)| filter.add(key));
+        }
         self.reach = reach;
         if self.keys.len() >= self.shape.recent {
             match self.turn_over() {
@@ -216,7 +232,9 @@ impl Store {
         }
         let mut entries: Vec<Entry> =
             self.keys.iter().map(|(key, sequence)| Entry { key: *key, sequence: *sequence }).collect();
-        let written = self.write_segment(&mut entries, 0)?;
+        let mut written = self.write_segment(&mut entries, 0)?;
+        // The filter knows of the recent keys, which these are.
+        written.is_covered = self.filter.is_some();
         let number = written.number;
         self.segments.push(written);
         match begin_recent(&*self.directory, &mut self.next_number, self.reach, &self.segments) {
@@ -293,10 +311,12 @@ impl Store {
         let others = self.segments.iter().filter(|known| !inputs.contains(&known.number));
         let counts: Vec<u64> = others.map(|known| known.header.capacity).chain([header.capacity]).collect();
         let planes = self.planes_for(&counts);
-        let merged = Segment::open(&*self.directory, number, level, header.crc, planes)?;
+        let mut merged = Segment::open(&*self.directory, number, level, header.crc, planes)?;
+        let mut merged_from = self.segments.iter().filter(|known| inputs.contains(&known.number));
+        merged.is_covered = merged_from.all(|known| known.is_covered);
         self.segments.retain(|known| !inputs.contains(&known.number));
         self.segments.push(merged);
-        self.fronts_are_due = true;
+        self.is_filtered = false;
         self.garbage.extend(inputs.into_iter().map(segment::name));
         Ok(())
     }
