@@ -8,9 +8,11 @@
 //! Positions are absolute: the number of bytes since the text began. The bytes themselves are the caller's, who hands
 //! in a piece and, before it, what it has kept of those before.
 
+use std::collections::BTreeSet;
+
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::nfa::{contiguous, noncontiguous};
-use aho_corasick::{Anchored, MatchKind, StartKind, dfa};
+use aho_corasick::{Anchored, MatchKind, StartKind, dfa, packed};
 
 use super::patterns::{ANCHORS, Anchor, Machines, Patterns};
 use super::{MARK, Secrets};
@@ -147,32 +149,52 @@ impl Automaton {
     }
 }
 
-/// With which two bytes a needle begins. Most places of most texts are passed over by one look at this, and unlike the
-/// automaton's steps these looks do not wait for each other.
-struct Beginnings([[u64; 4]; 256]);
+/// With what a needle begins. Most places of most texts are passed over by it, and unlike the automaton's steps these looks
+/// do not wait for each other.
+struct Beginnings {
+    /// With which two bytes.
+    pairs: [[u64; 4]; 256],
+    /// Looks for the first [`SEARCHED`] bytes, sixteen places and more at once. None where they are too many or the
+    /// processor has no such instructions.
+    searcher: Option<packed::Searcher>,
+}
+
+/// How many bytes of a needle are searched for. By two, ordinary words would be met too often.
+const SEARCHED: usize = 3;
+/// What is shorter is not worth a search.
+const WORTH_A_SEARCH: usize = 64;
 
 impl Beginnings {
     fn of(texts: &[&[u8]]) -> Box<Self> {
-        let mut rows = Box::new(Beginnings([[0; 4]; 256]));
+        let mut pairs = [[0; 4]; 256];
         for text in texts {
             match *text {
                 [first, second, ..] => {
-                    rows.0[usize::from(*first)][usize::from(second >> 6)] |= 1 << (second & 63);
+                    pairs[usize::from(*first)][usize::from(second >> 6)] |= 1 << (second & 63)
                 }
-                [only] => rows.0[usize::from(*only)] = [u64::MAX; 4],
+                [only] => pairs[usize::from(*only)] = [u64::MAX; 4],
                 [] => {}
             }
         }
-        rows
+        let searched: Option<BTreeSet<&[u8]>> = texts.iter().map(|text| text.get(..SEARCHED)).collect();
+        Box::new(Beginnings { pairs, searcher: searched.and_then(packed::Searcher::new) })
     }
 
-    /// How many bytes to pass over from the automaton's start: no needle begins with them. The last byte is never passed over,
-    /// since what comes behind it is not known; and the automaton comes to the same state by the next byte as if it had
-    /// taken them.
+    /// How many bytes to pass over from the automaton's start: no needle begins with them. The last ones are never passed
+    /// over, since what comes behind them is not known; and the automaton comes to the same state by the next bytes as if it
+    /// had taken those.
     fn passed_over(&self, bytes: &[u8]) -> usize {
-        let begins =
-            |pair: &[u8]| self.0[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1;
-        bytes.windows(2).position(begins).unwrap_or(bytes.len().saturating_sub(1))
+        match &self.searcher {
+            Some(searcher) if bytes.len() >= WORTH_A_SEARCH => {
+                searcher.find(bytes).map_or(bytes.len() - (SEARCHED - 1), |found| found.start())
+            }
+            _ => {
+                let begins = |pair: &[u8]| {
+                    self.pairs[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1
+                };
+                bytes.windows(2).position(begins).unwrap_or(bytes.len().saturating_sub(1))
+            }
+        }
     }
 }
 
@@ -471,23 +493,26 @@ mod tests {
             ["a", "b", "k", "s", " ", "\u{e9}", "sk-", "eyJ", "Bearer ", "AKIA0123456789ABCDEF", "xyz", MARK];
         let mut state = 7;
         let mut dice = |sides: usize| (split_mix(&mut state) % sides as u64) as usize;
-        let mut covered = 0;
-        for _ in 0..400 {
+        let (mut covered, mut searched) = (0, 0);
+        for _ in 0..800 {
             let mut made = |parts: usize| (0..parts).map(|_| PARTS[dice(PARTS.len())]).collect::<String>();
-            // Of one part a secret may be a single byte.
+            // Of one part a secret may be a single byte, of four it is searched for.
             let secrets = Secrets::lenient([made(1), made(2), made(3)]);
-            let text = made(60).into_bytes();
+            let secrets = if made(1).len() > 1 { Secrets::lenient([made(4), made(5)]) } else { secrets };
+            let text = made(200).into_bytes();
             let mut cuts: Vec<usize> = (0..4).map(|_| dice(text.len())).collect();
             cuts.sort_unstable();
             for patterns in [Patterns::Off, Patterns::Recognised] {
                 let automaton = Automaton::new(&secrets, patterns).expect("small enough");
                 let mut stepping = Automaton::new(&secrets, patterns).expect("small enough");
-                stepping.beginnings.0 = [[u64::MAX; 4]; 256];
+                stepping.beginnings.pairs = [[u64::MAX; 4]; 256];
+                stepping.beginnings.searcher = None;
+                searched += u32::from(automaton.beginnings.searcher.is_some());
                 let found = scanned(&automaton, &text, &cuts);
                 assert_eq!(found, scanned(&stepping, &text, &cuts), "{:?}", String::from_utf8_lossy(&text));
                 covered += found.last().map_or(0, |(_, _, spans, _)| spans.len());
             }
         }
-        assert!(covered > 1000, "{covered}");
+        assert!(covered > 1000 && searched > 200, "{covered} {searched}");
     }
 }
