@@ -191,7 +191,8 @@ pub(super) fn cut(
 
 /// What every record of a page has in common.
 pub(super) struct Ground<'a> {
-    pub(super) owner: &'a Owner,
+    /// What their records begin with.
+    pub(super) beginning: String,
     pub(super) redactor: &'a Redactor,
     /// The end of the journal.
     pub(super) end: Position,
@@ -220,7 +221,7 @@ fn write(
     let told = event.timestamp.as_ref().map(Number::canonical_text);
     let timestamp = told.unwrap_or_else(|| Cow::Owned(ground.now_ms.to_string()));
     let parts = Parts {
-        owner: ground.owner,
+        beginning: &ground.beginning,
         event_id: &event_id,
         key,
         sequence,

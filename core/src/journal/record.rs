@@ -24,7 +24,8 @@ pub(super) const CRC_BYTES: usize = BEFORE_CRC.len() + 8 + 2;
 /// What a record is made of, redacted where it has to be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
-    pub(super) owner: &'a Owner,
+    /// What [`beginning`] has made.
+    pub(super) beginning: &'a str,
     pub(super) event_id: &'a str,
     pub(super) key: &'a Key,
     pub(super) sequence: u64,
@@ -38,19 +39,26 @@ pub(super) struct Parts<'a> {
     pub(super) data: &'a str,
 }
 
+/// What all records of an owner begin with.
+pub(super) fn beginning(owner: &Owner) -> String {
+    let mut out = String::from("{\"version\":1");
+    for (name, text) in [
+        (",\"taskId\":", &owner.task_id),
+        (",\"runId\":", &owner.run_id),
+        (",\"provider\":", &owner.provider),
+    ] {
+        out.push_str(name);
+        write_string(text, &mut out);
+    }
+    out.push_str(",\"eventId\":");
+    out
+}
+
 /// Appends a record with its newline to a batch and answers its check value.
 pub(super) fn encode(parts: &Parts<'_>, out: &mut String) -> u32 {
     let start = out.len();
-    out.push_str("{\"version\":1");
-    for (name, text) in [
-        (",\"taskId\":", parts.owner.task_id.as_str()),
-        (",\"runId\":", &parts.owner.run_id),
-        (",\"provider\":", &parts.owner.provider),
-        (",\"eventId\":", parts.event_id),
-    ] {
-        out.push_str(name);
-        write_string(text, out);
-    }
+    out.push_str(parts.beginning);
+    write_string(parts.event_id, out);
     out.push_str(",\"key\":\"");
     push_hex(parts.key, out);
     out.push_str("\",\"sequence\":");

@@ -138,7 +138,7 @@ pub(super) fn finish(ground: &mut Ground<'_>, checkpoint: &mut Checkpoint, found
     let gap = GapReason::InterruptedAppend;
     record::encode(
         &Parts {
-            owner: ground.owner,
+            beginning: &record::beginning(ground.owner),
             event_id: &broken.event_id,
             key: &broken.key,
             sequence: reached.sequence + 1,

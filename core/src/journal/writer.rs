@@ -9,6 +9,7 @@ use super::batch;
 use super::checkpoint::{Checkpoint, Pending, Stored};
 use super::error::{Refusal, io_error};
 use super::event::{Key, Owner};
+use super::record;
 use super::recover::{self, Ground};
 use super::replay_keys::{Acknowledged, Reach, ReplayKeys};
 use super::scan::Position;
@@ -169,7 +170,8 @@ impl Journal {
     }
 
     pub(super) fn page_ground(&self, end: Position) -> batch::Ground<'_> {
-        batch::Ground { owner: &self.owner, redactor: &self.redactor, end, now_ms: self.host.clock.wall_ms() }
+        let beginning = record::beginning(&self.owner);
+        batch::Ground { beginning, redactor: &self.redactor, end, now_ms: self.host.clock.wall_ms() }
     }
 
     /// The index of the replay keys, up to date with what is acknowledged.

@@ -137,6 +137,11 @@ impl Automaton {
         Ok(Automaton { engine, start, beginnings, needles, depths, longest, patterns })
     }
 
+    /// Where in a whole text something that is looked for may begin; in most texts nowhere.
+    pub(super) fn first_in(&self, text: &[u8]) -> Option<usize> {
+        self.beginnings.first_in(text)
+    }
+
     /// The most bytes behind which the pass may have to wait before it knows what becomes of them.
     pub(super) fn most_held_back(&self) -> usize {
         // A secret whose end may be the beginning of a mark waits for the rest of that mark.
@@ -188,13 +193,27 @@ impl Beginnings {
             Some(searcher) if bytes.len() >= WORTH_A_SEARCH => {
                 searcher.find(bytes).map_or(bytes.len() - (SEARCHED - 1), |found| found.start())
             }
-            _ => {
-                let begins = |pair: &[u8]| {
-                    self.pairs[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1
-                };
-                bytes.windows(2).position(begins).unwrap_or(bytes.len().saturating_sub(1))
-            }
+            _ => self.first_pair(bytes).unwrap_or(bytes.len().saturating_sub(1)),
         }
+    }
+
+    /// Where in a whole text the first needle may begin.
+    fn first_in(&self, text: &[u8]) -> Option<usize> {
+        match &self.searcher {
+            Some(searcher) if text.len() >= WORTH_A_SEARCH => searcher.find(text).map(|found| found.start()),
+            _ => self.first_pair(text).or_else(|| {
+                // Of the last byte only a needle of one byte can be made, with which every pair begins one.
+                let last = text.len().checked_sub(1)?;
+                (self.pairs[usize::from(text[last])] == [u64::MAX; 4]).then_some(last)
+            }),
+        }
+    }
+
+    fn first_pair(&self, bytes: &[u8]) -> Option<usize> {
+        let begins = |pair: &[u8]| {
+            self.pairs[usize::from(pair[0])][usize::from(pair[1] >> 6)] >> (pair[1] & 63) & 1 == 1
+        };
+        bytes.windows(2).position(begins)
     }
 }
 
@@ -305,20 +324,25 @@ impl Scan {
 
     /// Scans a piece.
     pub(super) fn advance(&mut self, automaton: &Automaton, seen: Seen<'_>) {
+        self.advance_from(0, automaton, seen);
+    }
+
+    /// Scans a piece from a place on, before which nothing begins that is looked for or goes on from the pieces before.
+    pub(super) fn advance_from(&mut self, at: usize, automaton: &Automaton, seen: Seen<'_>) {
         match &automaton.engine {
-            Engine::Table(table) => self.run(table, automaton, seen),
-            Engine::Compact(compact) => self.run(compact, automaton, seen),
+            Engine::Table(table) => self.run(table, at, automaton, seen),
+            Engine::Compact(compact) => self.run(compact, at, automaton, seen),
         }
     }
 
     fn run<A: aho_corasick::automaton::Automaton>(
         &mut self,
         engine: &A,
+        mut at: usize,
         automaton: &Automaton,
         seen: Seen<'_>,
     ) {
         let Seen { piece, base, .. } = seen;
-        let mut at = 0;
         let mut state = self.state;
         while at < piece.len() {
             if self.machines.are_idle() {
@@ -493,7 +517,7 @@ mod tests {
             ["a", "b", "k", "s", " ", "\u{e9}", "sk-", "eyJ", "Bearer ", "AKIA0123456789ABCDEF", "xyz", MARK];
         let mut state = 7;
         let mut dice = |sides: usize| (split_mix(&mut state) % sides as u64) as usize;
-        let (mut covered, mut searched) = (0, 0);
+        let (mut covered, mut searched, mut absent) = (0, 0, 0);
         for _ in 0..800 {
             let mut made = |parts: usize| (0..parts).map(|_| PARTS[dice(PARTS.len())]).collect::<String>();
             // Of one part a secret may be a single byte, of four it is searched for.
@@ -510,9 +534,22 @@ mod tests {
                 searched += u32::from(automaton.beginnings.searcher.is_some());
                 let found = scanned(&automaton, &text, &cuts);
                 assert_eq!(found, scanned(&stepping, &text, &cuts), "{:?}", String::from_utf8_lossy(&text));
+                for part in cuts.windows(2).map(|cuts| &text[cuts[0]..cuts[1]]) {
+                    let wanted = scanned(&stepping, part, &[]);
+                    let mut scan = Scan::new(&automaton);
+                    match automaton.first_in(part) {
+                        None => absent += 1,
+                        Some(first) => {
+                            scan.advance_from(first, &automaton, Seen { before: &[], piece: part, base: 0 });
+                        }
+                    }
+                    scan.end();
+                    let spans = &wanted.last().expect("the end").2;
+                    assert_eq!(scan.spans(), spans, "{:?}", String::from_utf8_lossy(part));
+                }
                 covered += found.last().map_or(0, |(_, _, spans, _)| spans.len());
             }
         }
-        assert!(covered > 1000 && searched > 200, "{covered} {searched}");
+        assert!(covered > 1000 && searched > 200 && absent > 200, "{covered} {searched} {absent}");
     }
 }

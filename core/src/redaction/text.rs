@@ -44,8 +44,9 @@ impl Redactor {
     /// The bytes without secrets; the bytes themselves where they have none.
     #[must_use]
     pub fn bytes<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
+        let Some(first) = self.automaton.first_in(text) else { return Cow::Borrowed(text) };
         let mut scan = Scan::new(&self.automaton);
-        scan.advance(&self.automaton, Seen { before: &[], piece: text, base: 0 });
+        scan.advance_from(first, &self.automaton, Seen { before: &[], piece: text, base: 0 });
         scan.end();
         let spans = scan.spans();
         if spans.is_empty() {
