@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gallivant_core::storage::StagedNames;
 use gallivant_core::{Code, Error, Host};
-use rustix::fs::Mode;
+use rustix::fs::{Mode, RawMode};
 
 use crate::exit::{Failure, Result};
 
@@ -71,7 +71,10 @@ impl Found {
                 let mut file = directory.create(&staged)?;
                 let filled = file.write_all(next.as_bytes()).and_then(|()| {
                     if let Some(mode) = self.mode {
-                        rustix::fs::chmod(above.join(&staged), Mode::from_raw_mode(mode & 0o7777))?;
+                        rustix::fs::chmod(
+                            above.join(&staged),
+                            Mode::from_raw_mode((mode & 0o7777) as RawMode),
+                        )?;
                     }
                     file.sync()
                 });

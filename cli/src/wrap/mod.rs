@@ -2,11 +2,13 @@
 //!
 //! - this file: claim, lease, variables, and the record of the real end;
 //! - [`child`]: the program, started with the signals that this process was started with;
-//! - [`signals`]: what comes meanwhile, taken one at a time; here alone is `unsafe`.
+//! - [`signals`]: what comes meanwhile, held and given back;
+//! - [`arrival`]: taking the next of it. These two alone are `unsafe`.
 //!
 //! The program shares this process's terminal and process group, so that what the terminal sends reaches it directly and no
 //! byte passes through here.
 
+mod arrival;
 mod child;
 mod signals;
 
@@ -22,8 +24,9 @@ use crate::arguments::Wrap;
 use crate::exit::{Failure, Outcome, Result};
 use crate::state::default_directory;
 use crate::terminal::printable;
+use arrival::Arrived;
 use child::{Child, Ended};
-use signals::{Arrived, Signals};
+use signals::Signals;
 
 /// How often the session is asked whether a heartbeat is due.
 const TURN: Duration = Duration::from_secs(1);

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
+use super::arrival::{Arrivals, Arrived};
+
 /// What would end or tell this process, and is the program's to be told. Stops are not among them: they stop both.
 const PASSED_ON: [libc::c_int; 7] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
@@ -19,6 +21,7 @@ const PASSED_ON: [libc::c_int; 7] =
 /// The signals that are held, and how everything was before.
 #[derive(Debug)]
 pub(super) struct Signals {
+    arrivals: Arrivals,
     held: libc::sigset_t,
     before: libc::sigset_t,
     /// Whoever ignores the ends of its children is never told how they ended.
@@ -27,28 +30,18 @@ pub(super) struct Signals {
     of_pipes: libc::sighandler_t,
 }
 
-/// What has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrived {
-    Nothing,
-    /// Something has become of the program.
-    Child,
-    /// The terminal told everybody who runs in it.
-    ByTerminal,
-    /// A process told this one.
-    Sent(i32),
-}
-
 impl Signals {
     /// Holds them from now on.
     pub(super) fn hold() -> io::Result<Self> {
+        let all: Vec<libc::c_int> = PASSED_ON.into_iter().chain([libc::SIGCHLD]).collect();
+        let arrivals = Arrivals::of(&all)?;
         let mut held = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: both sets live through the calls; the first is initialised before it is read, and the second is written
         // by the last call, whose success is looked at.
         unsafe {
             libc::sigemptyset(held.as_mut_ptr());
-            for signal in PASSED_ON.into_iter().chain([libc::SIGCHLD]) {
+            for signal in all {
                 libc::sigaddset(held.as_mut_ptr(), signal);
             }
             let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, held.as_ptr(), before.as_mut_ptr());
@@ -57,35 +50,19 @@ impl Signals {
             }
             let of_children = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let of_pipes = libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-            Ok(Signals { held: held.assume_init(), before: before.assume_init(), of_children, of_pipes })
+            Ok(Signals {
+                arrivals,
+                held: held.assume_init(),
+                before: before.assume_init(),
+                of_children,
+                of_pipes,
+            })
         }
     }
 
     /// Takes the next one, or waits for so long.
     pub(super) fn wait(&self, timeout: Duration) -> io::Result<Arrived> {
-        let timeout = libc::timespec {
-            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
-        };
-        let mut about = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: set, place and time live through the call; zero is a valid `siginfo_t`, so that it may be read whatever
-        // the call did.
-        let (taken, about) = unsafe {
-            let taken = libc::sigtimedwait(&raw const self.held, about.as_mut_ptr(), &raw const timeout);
-            (taken, about.assume_init())
-        };
-        match taken {
-            -1 => match io::Error::last_os_error() {
-                error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => {
-                    Ok(Arrived::Nothing)
-                }
-                error => Err(error),
-            },
-            libc::SIGCHLD => Ok(Arrived::Child),
-            // Sent by the kernel, and so by the terminal: positive for it, zero and below for processes.
-            _ if about.si_code > 0 => Ok(Arrived::ByTerminal),
-            signal => Ok(Arrived::Sent(signal)),
-        }
+        self.arrivals.next(&self.held, timeout)
     }
 
     /// Gives the program the mask and the dispositions with which this process was started: what that was to ignore, the

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
+#[cfg(target_os = "linux")]
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use rustix::fs::{Mode, OFlags};
 
 use super::failure::unavailable;
+#[cfg(target_os = "linux")]
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::host::Host;
