@@ -8,6 +8,7 @@
 //! - `filter`: what tells of a new key that no segment has it;
 //! - `segment`: immutable sorted files;
 //! - `recent`: the file of the keys that came last, which lists the segments;
+//! - `recent_keys`: these in memory;
 //! - `merge`: making one segment of several, a slice at a time;
 //! - `store`: these together: adding, finding, and putting segments in order;
 //! - `room`: what has the memory;
@@ -21,6 +22,7 @@ mod filter;
 mod log;
 mod merge;
 mod recent;
+mod recent_keys;
 mod room;
 mod segment;
 mod sketch;

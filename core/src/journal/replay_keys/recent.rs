@@ -13,6 +13,7 @@
 //! removed: of two whole ones the higher counts.
 
 use super::Reach;
+use super::recent_keys::ReadKeys;
 use crate::journal::event::Key;
 
 /// The first eight bytes, the version of the form among them.
@@ -22,7 +23,7 @@ const REACH: usize = 20;
 /// Bytes of one segment in the header.
 const LISTED: usize = 24;
 /// Bytes of a key with its number.
-const KEYED: usize = 40;
+pub(super) const KEYED: usize = 40;
 /// Bytes of a frame without its keys.
 const FRAME: usize = 4 + REACH + 4;
 
@@ -61,7 +62,7 @@ pub(super) struct Head {
 #[derive(Debug)]
 pub(super) struct Recent {
     pub(super) head: Head,
-    pub(super) keys: Vec<(Key, u64)>,
+    pub(super) keys: ReadKeys,
     pub(super) reach: Reach,
     /// Where the next frame goes, and what its check value goes on from.
     pub(super) end: u64,
@@ -112,8 +113,8 @@ fn put_reach(bytes: &mut Vec<u8>, reach: Reach) {
 
 /// Reads a file from its bytes: the header, and the frames up to the first that does not check. `None` without a good
 /// header.
-pub(super) fn decode(bytes: &[u8]) -> Option<Recent> {
-    let mut rest = Bytes(bytes);
+pub(super) fn decode(bytes: Vec<u8>) -> Option<Recent> {
+    let mut rest = Bytes(&bytes);
     if rest.take(8)? != MAGIC {
         return None;
     }
@@ -131,32 +132,30 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Recent> {
         segments.push(Listed { number, level, count, crc });
     }
     let head = Head { next_number, reach, segments };
-    let mut recent = Recent { head, keys: Vec::new(), reach, end: length as u64 + 16, chain };
-    while let Some((length, reach, crc)) = frame(rest.0, recent.chain, &mut recent.keys) {
+    let mut recent = Recent { head, keys: ReadKeys::default(), reach, end: length as u64 + 16, chain };
+    while let Some((length, reach, crc)) = frame(rest.0, recent.chain) {
         rest.take(length)?;
         (recent.reach, recent.chain) = (reach, crc);
+        let start = usize::try_from(recent.end).ok()?;
         recent.end += length as u64;
+        recent.keys.places.push(start + FRAME - 4..start + length - 4);
     }
+    recent.keys.bytes = bytes;
     Some(recent)
 }
 
 /// The frame at the beginning, if it checks: its length, its reach, its check value.
-fn frame(bytes: &[u8], chain: u32, keys: &mut Vec<(Key, u64)>) -> Option<(usize, Reach, u32)> {
+fn frame(bytes: &[u8], chain: u32) -> Option<(usize, Reach, u32)> {
     let mut rest = Bytes(bytes);
     let count = usize::try_from(rest.short()?).ok()?;
     let length = count.checked_mul(KEYED)?.checked_add(FRAME)?;
     let proved = bytes.get(..length.checked_sub(4)?)?;
     let reach = rest.reach()?;
-    let body = rest.take(count * KEYED)?;
+    rest.take(count * KEYED)?;
     let crc = rest.short()?;
     if crc32c::crc32c_append(chain, proved) != crc {
         return None;
     }
-    keys.reserve(count);
-    keys.extend(body.chunks_exact(KEYED).filter_map(|bytes| {
-        let (key, sequence) = bytes.split_at(32);
-        Some((key.try_into().ok()?, u64::from_le_bytes(sequence.try_into().ok()?)))
-    }));
     Some((length, reach, crc))
 }
 
@@ -203,11 +202,11 @@ mod tests {
     #[test]
     fn a_cut_or_changed_file_ends_at_its_last_whole_frame() {
         let (bytes, ends) = sample();
-        let whole = decode(&bytes).expect("whole");
+        let whole = decode(bytes.clone()).expect("whole");
         assert_eq!((whole.keys.len(), whole.reach.offset, whole.end), (6, 103, bytes.len() as u64));
         for cut in 0..bytes.len() {
             let frames = ends.iter().filter(|end| **end <= cut).count();
-            let read = decode(&bytes[..cut]);
+            let read = decode(bytes[..cut].to_vec());
             assert_eq!(read.is_some(), frames > 0, "{cut}");
             if let Some(read) = read {
                 assert_eq!(read.end, ends[frames - 1] as u64, "{cut}");
@@ -216,18 +215,18 @@ mod tests {
             let mut changed = bytes.clone();
             changed[cut] ^= 0x10;
             let frames = ends.iter().filter(|end| **end <= cut).count();
-            assert_eq!(decode(&changed).map(|read| read.end), ends[..frames].last().map(|end| *end as u64));
+            assert_eq!(decode(changed).map(|read| read.end), ends[..frames].last().map(|end| *end as u64));
         }
     }
 
     #[test]
     fn what_a_longer_write_left_behind_is_no_frame() {
         let (bytes, ends) = sample();
-        let first = decode(&bytes[..ends[1]]).expect("whole");
+        let first = decode(bytes[..ends[1]].to_vec()).expect("whole");
         let mut again = bytes[..ends[1]].to_vec();
         put_frame(&mut again, &[([9; 32], 9); 2], first.reach, first.chain);
         assert_eq!(again.len(), ends[2]);
         again.extend_from_slice(&bytes[ends[2]..]);
-        assert_eq!(decode(&again).expect("whole").end, ends[2] as u64);
+        assert_eq!(decode(again).expect("whole").end, ends[2] as u64);
     }
 }

@@ -17,6 +17,7 @@ impl Store {
     /// A segment that is not whole, or as the system says it.
     pub(super) fn deepen(&mut self) -> Result<(), Trouble> {
         if std::mem::take(&mut self.is_shallow) {
+            self.keys.gather();
             let capacities: Vec<u64> = self.segments.iter().map(|known| known.header.capacity).collect();
             let planes = self.planes_for(&capacities);
             self.segments.iter_mut().try_for_each(|known| known.add_planes(planes))?;
@@ -38,7 +39,7 @@ impl Store {
                 self.segments.iter().map(|known| known.header.count).sum::<u64>() + self.keys.len() as u64;
             self.filter = Filter::fitting(keys, self.shape.sketches.saturating_sub(self.sketch_memory()));
             if let Some(filter) = &mut self.filter {
-                self.keys.keys().for_each(|key| filter.add(key));
+                self.keys.iter().for_each(|(key, _)| filter.add(key));
             }
         }
         let next = self.filter.as_mut().and_then(|filter| {

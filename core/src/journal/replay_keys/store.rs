@@ -7,15 +7,13 @@
 //! Writes are ordered for a crash of the process: segments first, then the file that lists them, then what is not listed
 //! any more goes. A crash of the machine may leave any of it; whatever is not whole is found by its check value.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-
-use foldhash::fast::RandomState;
 
 use super::entry::Entry;
 use super::filter::Filter;
 use super::merge::Merge;
 use super::recent::{self, Head, Listed, Recent};
+use super::recent_keys::RecentKeys;
 use super::room::planes_at_opening;
 use super::segment::{self, Segment, SegmentWriter};
 use super::{Reach, Shape, Trouble};
@@ -26,9 +24,6 @@ use crate::storage::{DataAccess, DataFile, Directory};
 const LARGEST_RECENT: u64 = 16 * 1024 * 1024;
 /// A segment is merged no further than this.
 const LARGEST_SEGMENT: u64 = 1 << 30;
-
-/// A key is a hash, so that any part of it is spread already; but whoever chooses event ids must not choose where it falls.
-type RecentKeys = HashMap<Key, u64, RandomState>;
 
 /// The files of an index, and what is kept of them in memory.
 #[derive(Debug)]
@@ -93,7 +88,7 @@ impl Store {
         while let Some(number) = numbers.pop() {
             let mut bytes = Vec::new();
             let read = directory.read(&recent::name(number), LARGEST_RECENT, &mut bytes)?;
-            if let Some(recent) = recent::decode(&bytes).filter(|_| !read.oversized) {
+            if let Some(recent) = (!read.oversized).then(|| recent::decode(bytes)).flatten() {
                 store.take_over(number, recent)?;
                 let listed = store.names();
                 store.garbage = names.into_iter().filter(|name| !listed.contains(name)).collect();
@@ -118,10 +113,7 @@ impl Store {
         self.next_number = recent.head.next_number.max(number + 1);
         self.recent = Some(RecentFile { number, file, end: recent.end, chain: recent.chain });
         self.reach = recent.reach;
-        self.keys.reserve(recent.keys.len());
-        for (key, sequence) in recent.keys {
-            self.keys.entry(key).or_insert(sequence);
-        }
+        self.keys = RecentKeys::new(recent.keys);
         self.fit_planes();
         Ok(())
     }
@@ -171,9 +163,7 @@ impl Store {
             Some(filter) => all.iter().copied().filter(|at| filter.may_hold(&keys[*at])).collect(),
             None => all.clone(),
         };
-        for at in &passing {
-            found[*at] = self.keys.get(&keys[*at]).copied();
-        }
+        self.keys.look_up(keys, &passing, found);
         for segment in &self.segments {
             for at in if segment.is_covered { &passing } else { &all } {
                 if found[*at].is_none() {
@@ -207,7 +197,7 @@ impl Store {
         recent.file.write_at(recent.end, &bytes)?;
         (recent.end, recent.chain) = (recent.end + bytes.len() as u64, chain);
         for (key, sequence) in keys {
-            self.keys.entry(*key).or_insert(*sequence);
+            self.keys.put(*key, *sequence);
         }
         if let Some(filter) = &mut self.filter {
             keys.iter().for_each(|(key, _)| filter.add(key));
@@ -231,7 +221,7 @@ impl Store {
             Err(trouble) => return Err(trouble),
         }
         let mut entries: Vec<Entry> =
-            self.keys.iter().map(|(key, sequence)| Entry { key: *key, sequence: *sequence }).collect();
+            self.keys.iter().map(|(key, sequence)| Entry { key: *key, sequence }).collect();
         let mut written = self.write_segment(&mut entries, 0)?;
         // The filter knows of the recent keys, which these are.
         written.is_covered = self.filter.is_some();
@@ -360,8 +350,7 @@ impl Store {
     pub(super) fn memory(&self) -> u64 {
         let sketches = self.sketch_memory();
         let merges: u64 = self.merges.iter().map(Merge::memory).sum();
-        // A slot holds the key, its number and one byte; seven of eight are used at most.
-        sketches + merges + self.keys.capacity() as u64 * 8 / 7 * 41
+        sketches + merges + self.keys.memory()
     }
 
     /// Begins to fill an empty store with everything that the log holds.
