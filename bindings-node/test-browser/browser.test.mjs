@@ -38,7 +38,11 @@ async function shown(t, name = 'run-1') {
   const page = await browser.page(url, NOTES)
   const lastId = () => page('notes.events.at(-1)?.id')
   const sees = (id) => until(async () => await lastId() === id, `row ${id} in the browser`, 60_000)
-  const rows = () => page("[...document.querySelectorAll('#lines > div')].map(({ className, textContent }) => [className, textContent])")
+  const rows = async () => {
+    // They are painted with the frame after the one that they came in.
+    await until(() => page('waiting.length === 0'), 'the rows are painted')
+    return page("[...document.querySelectorAll('#lines > div')].map(({ className, textContent }) => [className, textContent])")
+  }
   return { runs, run, server, browser, page, sees, rows, url }
 }
 
