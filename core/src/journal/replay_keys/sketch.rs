@@ -149,18 +149,19 @@ impl Sketch {
 
     /// Visits what it knows of each key, in their order: the leading bits in their place, zeros behind them.
     pub(super) fn for_each_prefix(&self, mut visit: impl FnMut(u64)) {
+        // A plane that is not there is one of zeros, which are pushed out with what else is not known.
+        let plane = |at: usize| self.planes.get(at).map_or(&[][..], |plane| &plane[..]);
+        let planes: [&[u8]; PLANES] = std::array::from_fn(plane);
+        let byte = |plane: &[u8], entry: usize| u64::from(plane.get(entry).copied().unwrap_or(0));
+        let unread = 64 - self.bits - 8 * PLANES as u32;
         let (mut entry, mut quotient) = (0_usize, 0_u64);
         for word in &self.words {
             let (mut word, mut left) = (*word, 64);
             while left > 0 {
                 let ones = word.trailing_ones();
                 for _ in 0..ones {
-                    let behind = self
-                        .planes
-                        .iter()
-                        .fold(0, |known, plane| known << 8 | plane.get(entry).copied().map_or(0, u64::from));
-                    let known = quotient << (8 * self.planes.len()) | behind;
-                    visit(known.checked_shl(64 - self.known_bits()).unwrap_or(0));
+                    let [first, second, third] = planes.map(|plane| byte(plane, entry));
+                    visit((quotient << 24 | first << 16 | second << 8 | third) << unread);
                     entry += 1;
                 }
                 if ones == left {
