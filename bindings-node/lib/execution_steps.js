@@ -95,7 +95,11 @@ class Steps {
     }
     this.#giveUpWaiting = (reason) => {
       why = reason
-      if (!this.#native.abortWait()) return
+      // A try that has the lock already, and waits for a program of this machine, is told by the call's own token.
+      if (!this.#native.abortWait()) {
+        this.#native.giveUp()
+        return
+      }
       clearTimeout(timer)
       end(failed, reason)
     }

@@ -54,7 +54,8 @@ pub(crate) enum Patience {
     /// wait for afterwards, while they hold that lock, is bounded by the core and must not be cut short.
     SlicesUntilClockIsRead,
     /// As the first, for a call of the core that may wait for one lock less long than for another: the first reading of the
-    /// awake time is that of the call's beginning, so that the first lock's own deadline does not begin anew with each try.
+    /// awake time is that of the call's beginning, so that the first lock's own deadline does not begin anew with each try. The
+    /// core reads the wall clock once it has that lock: what it does then takes its own time, and the signal alone ends a wait.
     SlicesSinceBegin,
     /// It waits on the worker, until the deadline or the signal. For what must be made in one try.
     OneTry,
@@ -71,6 +72,8 @@ struct Try {
     tells_end: bool,
     /// What the next reading of the awake time answers instead.
     began: Option<Duration>,
+    /// Whether all of its patience is for the first lock.
+    has_own_locks: bool,
 }
 
 thread_local! {
@@ -95,7 +98,7 @@ impl Wait {
         self.state.swap(ABORTED, Ordering::AcqRel) != RUNNING
     }
 
-    fn is_aborted(&self) -> bool {
+    pub(crate) fn is_aborted(&self) -> bool {
         self.state.load(Ordering::Acquire) == ABORTED
     }
 
@@ -130,7 +133,9 @@ impl Wait {
         let until_clock_is_read = patience == Patience::SlicesUntilClockIsRead;
         let tells_end = patience != Patience::SlicesWithin;
         let began = (patience == Patience::SlicesSinceBegin).then_some(self.began);
-        let present = Try { wait: Arc::clone(self), slice_until, until_clock_is_read, tells_end, began };
+        let has_own_locks = began.is_some();
+        let wait = Arc::clone(self);
+        let present = Try { wait, slice_until, until_clock_is_read, tells_end, began, has_own_locks };
         PRESENT.with_borrow_mut(|kept| *kept = Some(present));
         let _cleared = Cleared;
         Some(action())
@@ -160,10 +165,12 @@ impl PatientClock {
 
 impl Clock for PatientClock {
     fn wall_ms(&self) -> u64 {
-        PRESENT.with_borrow_mut(|present| {
-            if present.as_ref().is_some_and(|present| present.until_clock_is_read) {
-                *present = None;
+        PRESENT.with_borrow_mut(|present| match present {
+            Some(at) if at.until_clock_is_read => *present = None,
+            Some(at) if at.has_own_locks => {
+                (at.tells_end, at.slice_until) = (false, None);
             }
+            _ => {}
         });
         self.inner.wall_ms()
     }

@@ -1,7 +1,7 @@
 /** Local runs from Node: a shell script in the place of a harness, started, watched, stopped and settled. */
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -89,4 +89,46 @@ test('ex_loc_01_without_the_supervisor_nothing_is_dispatched', { skip }, async (
     assert.match(error.remedy, /GALLIVANT_SUPERVISE/)
     return true
   })
+})
+
+const PREPARED = {
+  ...RECORD, preparation: { version: 1, boundary: 'tools-off', authority: 'native', environment: 'native' },
+}
+
+/** A boundary whose harness is this script when it is asked for its version, and what is to be prepared. */
+function preparing(t, script) {
+  const directory = directoryFor(t)
+  const program = join(directory, 'drafter')
+  writeFileSync(program, `#!/bin/sh\necho $$ > '${directory}/pid'\n${script}\necho 2.0\n`, { mode: 0o755 })
+  const profile = {
+    program, start: [], resume: [], prompt: 'stdin', output: 'exit',
+    preparation: { boundary: 'tools-off', minimumVersion: '1', version: ['--version'], render: ['draft'] },
+  }
+  const execution = ex.makeExecution({
+    root: join(directory, 'task'), runner: { harnesses: { prov: profile } }, taskId: 't-1', provider: 'prov', account: 'acct',
+    capabilities: PREPARED, health: 'external', limits: { lockWaitMs: 100 },
+  })
+  t.after(() => execution.close())
+  const input = { operationId: 'op-1', phase: 'draft', prompt: 'plan it', environment: { PATH: '/usr/bin:/bin' } }
+  return { directory, execution, input }
+}
+
+test('ex_pre_33_a_version_takes_longer_than_the_wait_for_the_lock_may', async (t) => {
+  const { execution, input } = preparing(t, 'sleep 0.5')
+  const { native } = await execution.prepare(input)
+  assert.deepEqual(native.args, ['draft'])
+})
+
+test('ex_pre_10_a_signal_ends_the_harness_that_is_asked_for_its_version', async (t) => {
+  const { directory, execution, input } = preparing(t, 'sleep 60')
+  const controller = new AbortController()
+  const prepared = execution.prepare(input, { signal: controller.signal })
+  const mark = join(directory, 'pid')
+  for (let tries = 0; !(existsSync(mark) && readFileSync(mark, 'utf8').endsWith('\n')); tries++) {
+    assert.ok(tries < 4000, 'it was never asked')
+    await pause(5)
+  }
+  controller.abort(new Error('enough'))
+  await assert.rejects(prepared, { message: 'enough' })
+  assert.throws(() => process.kill(Number(readFileSync(mark, 'utf8')), 0), { code: 'ESRCH' })
 })

@@ -242,6 +242,27 @@ def execution_host(point):
     return gallivant.testing.TestHost(wall_ms=NOW, jitter=0.5, points=point)
 
 
+class Roots(TaskCase):
+    def test_a_relative_root_is_the_same_task_wherever_the_process_goes(self):
+        first, second = (os.path.join(os.path.dirname(self.root), name) for name in ("first", "second"))
+        for directory in (first, second):
+            os.mkdir(directory)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(first)
+        store = execution.HealthStore("health", host=self.host)
+        self.root = "task"
+        task = self.made(health="external")
+        os.chdir(second)
+        self.assertFalse(task.submit(SUBMIT)["reused"])
+        with store.begin("memory", "me") as refresh:
+            refresh.record_json('{"ok":true,"evidence":{}}')
+        os.chdir(os.path.dirname(first))
+        self.assertTrue(task.submit(SUBMIT)["reused"])
+        self.assertTrue(store.authorize("memory", "me"))
+        self.assertEqual(task.dir_of("run-1"), os.path.join(first, "task", "run-1"))
+        self.assertEqual((sorted(os.listdir(first)), os.listdir(second)), (["health", "task"], []))
+
+
 class Health(TaskCase):
     def test_ex_sch_12_a_store_authorises_by_what_is_recorded(self):
         root = os.path.join(os.path.dirname(self.root), "health")

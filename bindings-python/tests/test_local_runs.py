@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
+import signal
 import tempfile
+import threading
 import time
 import unittest
 
@@ -50,6 +52,32 @@ class LocalRuns(unittest.TestCase):
             self.assertLess(time.monotonic(), until, "the script never began")
             time.sleep(0.005)
         return int(mark.read_text())
+
+    def test_ex_pre_10_ctrl_c_ends_the_harness_that_is_asked_for_its_version(self) -> None:
+        program = self.place / "drafter"
+        program.write_text(f"#!/bin/sh\necho $$ > '{self.place}/pid'\nsleep 60\n")
+        program.chmod(0o755)
+        profile = {
+            "program": str(program), "start": [], "resume": [], "prompt": "stdin", "output": "exit",
+            "preparation": {"boundary": "tools-off", "minimumVersion": "1", "version": ["--version"], "render": []},
+        }
+        preparation = {"version": 1, "boundary": "tools-off", "authority": "native", "environment": "native"}
+        options = {**OPTIONS, "capabilities": {**RECORD, "preparation": preparation}}
+
+        def interrupt() -> None:
+            self.pid()
+            signal.raise_signal(signal.SIGINT)
+
+        began = time.monotonic()
+        with make_execution(self.place / "task", runner={"harnesses": {"prov": profile}}, **options) as execution:
+            interrupter = threading.Thread(target=interrupt)
+            interrupter.start()
+            with self.assertRaises(KeyboardInterrupt):
+                execution.prepare({"operationId": "op-1", "phase": "draft", "prompt": "plan it"})
+            interrupter.join()
+        self.assertFalse(runs(self.pid()))
+        # Long before the harness would have been given up on.
+        self.assertLess(time.monotonic() - began, 15)
 
     def test_ex_bnd_24_a_run_is_started_read_and_settled(self) -> None:
         with make_execution(self.place / "task", runner={}, **OPTIONS) as execution:

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use gallivant_core::{Code, Error, Kind};
 
+use crate::terminal::printable;
+
 /// The answer is no, or something was found that is not in order.
 pub(crate) const NO: u8 = 1;
 /// The arguments are wrong; the same call fails again.
@@ -77,7 +79,7 @@ impl Failure {
             Failure::Output(error) => (format!("the output cannot be written: {error}"), UNAVAILABLE),
         };
         // Where standard error is closed too there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "gallivant: {said}");
+        let _ = writeln!(io::stderr(), "gallivant: {}", printable(&said));
         status
     }
 }

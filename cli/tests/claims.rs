@@ -177,3 +177,18 @@ fn a_listing_of_many_claims_has_a_row_for_each() {
     assert_eq!(called.out.lines().count(), 1101, "the headings once");
     assert_eq!(called.out.matches("reserved").count(), 1100);
 }
+
+#[test]
+fn an_error_is_one_line_whatever_the_name_of_the_file() {
+    let root = tempfile::tempdir().expect("a directory");
+    let bent = root.path().join("a\nb\u{1b}[2J.db");
+    for verb in ["list", "show", "sweep"] {
+        let called = call(arguments!["claims", verb, bent]).with_status(2);
+        assert!(called.err.lines().count() == 1 && !called.err.contains('\u{1b}'), "{called:?}");
+    }
+    std::fs::write(&bent, "x".repeat(5000)).expect("written");
+    let called = call(arguments!["claims", "list", bent]).with_status(5);
+    assert!(called.err.lines().count() == 1 && !called.err.contains('\u{1b}'), "{called:?}");
+    let called = call(arguments!["check", bent]).with_status(2);
+    assert!(called.err.lines().count() == 1 && !called.err.contains('\u{1b}'), "{called:?}");
+}

@@ -216,7 +216,7 @@ fn whoever_takes_a_seat_that_is_in_use_is_told() {
 #[test]
 fn an_agents_name_is_a_directorys() {
     let root = tempfile::tempdir().expect("a directory");
-    for name in ["", "..", "a/b", "/a"] {
+    for name in ["", ".", "..", "a/b", "/a"] {
         let mut wrap = program();
         wrap.args(["wrap", "--agent", name, "--dir"]).arg(root.path()).args(["--", "true"]);
         let called = Called::of(wrap.output().expect("it runs")).with_status(2);

@@ -40,6 +40,10 @@ fn ground(version: &str) -> Ground {
     ground
 }
 
+fn preparation_of(ground: &Ground) -> &Json {
+    &ground.options["runner"]["harnesses"]["drafter"]["preparation"]
+}
+
 fn variables(ground: &Ground) -> Json {
     let path = format!("{}:/usr/bin:/bin", ground.place().display());
     json!({"PATH": path, "LC_ALL": "C", "DRAFTER_KEY": "sesame", "AWS_SECRET": "hunter2"})
@@ -114,7 +118,7 @@ fn ex_pre_06_a_prepared_turn_has_no_command_line_of_the_callers_own() {
 #[test]
 fn ex_pre_33_a_harness_that_is_too_old_or_tells_no_version_prepares_nothing() {
     for (version, why) in [
-        ("echo 2.0.9", "too old"),
+        ("echo 'drafter 2.0.9'", "too old, version=`2.0.9`, minimum=`2.1.0`"),
         ("echo nightly", "not known"),
         ("exit 1", "ended with"),
         ("exec 2>&-", "not known"),
@@ -123,6 +127,8 @@ fn ex_pre_33_a_harness_that_is_too_old_or_tells_no_version_prepares_nothing() {
         let ground = ground(version);
         let refused = prepare(&ground).expect_err(version);
         assert!(refused.message().contains(why), "{version}: {}", refused.message());
+        let is_to_be_installed = version.starts_with("echo") || version.starts_with("exec");
+        assert_eq!(refused.remedy().starts_with("install a version"), is_to_be_installed, "{version}");
         assert_eq!(
             (refused.code(), refused.reason()),
             (Code::ExecutionPreparation, Some("version")),
@@ -148,6 +154,36 @@ fn ex_pre_33_a_harness_that_hangs_over_its_version_is_ended_at_the_deadline() {
 }
 
 #[test]
+fn ex_pre_33_what_a_harness_leaves_behind_when_it_has_told_its_version_is_ended() {
+    let ground = ground("sleep 60 </dev/null >/dev/null 2>&1 & echo $! > \"${0%/*}/sleeper\"; echo 2.1.0");
+    prepare(&ground).expect("a receipt");
+    let sleeper = ground.marked_pid("sleeper");
+    crate::ground::eventually("its end", || !crate::ground::is_alive(sleeper));
+}
+
+/// The word of an older package is no receipt for a command line, neither for the caller's own nor for a rendered one.
+#[test]
+fn ex_pre_06_without_an_issued_receipt_nothing_is_started() {
+    let ground = ground("echo 2.1.0");
+    let prepared = prepare(&ground).expect("a receipt");
+    let with = |preparation: &Json, native: Json| {
+        let mut input = intake(&ground, &prepared);
+        input["preparation"] = preparation.clone();
+        input["native"] = native;
+        input
+    };
+    let word = json!("tools-off");
+    let own = json!({"cmd": "/bin/sh", "args": ["-c", "touch never"], "options": null});
+    let mut bare = with(&word, Json::Null);
+    bare["spec"]["argv"] = json!(["/bin/sh", "-c", "touch never"]);
+    for input in [bare, with(&word, own), with(&prepared["receipt"], Json::Null)] {
+        let refused = ground.start_with(input).expect_err("no receipt");
+        assert_eq!(refused.code(), Code::ExecutionPreparation, "{refused}");
+    }
+    assert!(!ground.task().join("run-1").exists() && !ground.place().join("never").exists());
+}
+
+#[test]
 fn ex_cap_27_the_profile_brings_what_the_record_does_not_say() {
     // A profile that enforces another boundary, or none, prepares nothing.
     for preparation in
@@ -155,7 +191,14 @@ fn ex_cap_27_the_profile_brings_what_the_record_does_not_say() {
     {
         let mut ground = ground("echo 2.1.0");
         ground.options["runner"]["harnesses"]["drafter"]["preparation"] = preparation;
-        assert_eq!(prepare(&ground).expect_err("none").code(), Code::ExecutionPreparation);
+        let remedy = if preparation_of(&ground).is_null() {
+            "give the provider's harness"
+        } else {
+            "name the boundary"
+        };
+        let refused = prepare(&ground).expect_err("none");
+        assert_eq!(refused.code(), Code::ExecutionPreparation);
+        assert!(refused.remedy().starts_with(remedy), "{}", refused.remedy());
     }
     // Nor does one whose record promises a step that the process host does not have.
     let mut configured = ground("echo 2.1.0");

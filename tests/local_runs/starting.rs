@@ -171,6 +171,9 @@ fn ex_loc_25_what_cannot_be_started_is_refused_and_leaves_nothing() {
         (json!({"env": {"A=B": "x"}}), "spec"),
         (json!({"argv": null, "harness": "unknown"}), "harness"),
         (json!({"argv": ["/bin/sh", "a\u{0}b"]}), "spec"),
+        // Whoever writes them so believes them hidden.
+        (json!({"secrets": "hunter2-hunter2"}), "spec"),
+        (json!({"secrets": [{"value": "hunter2-hunter2"}]}), "spec"),
     ] {
         let mut input = ground.script(1, "true");
         for (key, value) in change.as_object().expect("an object") {

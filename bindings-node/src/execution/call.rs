@@ -204,9 +204,18 @@ impl Course {
         Ok(Told::of(&self.method, step))
     }
 
-    /// Whether the wait for a lock has ended with this try, and not by the caller or by its length. Nothing was written then.
+    /// Whether the wait for a lock has ended with this try, by its slice or because it was given up. Nothing was written then.
     fn is_cut(&self, error: &Error) -> bool {
-        error.code() == Code::ExecutionBusy && error.reason() == Some("aborted") && !self.abort.is_aborted()
+        let is_given_up = || {
+            self.wait
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .as_ref()
+                .is_some_and(|wait| wait.is_aborted())
+        };
+        error.code() == Code::ExecutionBusy
+            && error.reason() == Some("aborted")
+            && (!self.abort.is_aborted() || is_given_up())
     }
 
     fn with_machine<T>(&self, action: impl FnOnce(&mut Machine) -> Result<T>) -> Result<T> {

@@ -41,9 +41,10 @@ pub(crate) fn wrap(asked: &Wrap) -> Result<Outcome> {
     if asked.agent.is_empty() {
         return Err(Failure::Arguments("the agent's name is empty".to_owned(), "name one with --agent"));
     }
-    if Path::new(&asked.agent).components().count() != 1 || asked.agent.contains('/') || asked.agent == ".." {
+    // The two dots would take the seat of the directory itself, or of the one above.
+    if asked.agent.contains('/') || matches!(&*asked.agent, "." | "..") {
         let what = format!("the agent's name cannot be a directory's, agent=`{}`", asked.agent);
-        return Err(Failure::Arguments(what, "name it without slashes"));
+        return Err(Failure::Arguments(what, "give it a name of its own, without slashes"));
     }
     let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
     let new = NewSession {

@@ -38,10 +38,11 @@ struct About {
 }
 
 impl Error {
-    /// An error of this code. `message` is one line, lower case, without a full stop.
+    /// An error of this code. `message` is lower case, without a full stop. A name in it may hold anything: it becomes one line.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Error { code, reason: None, message: message.into(), remedy: None, source: None, about: None }
+        let message = one_line(message.into());
+        Error { code, reason: None, message, remedy: None, source: None, about: None }
     }
 
     /// Refines the code by a stable word, such as `forked`.
@@ -55,7 +56,10 @@ impl Error {
     /// names versions. One sentence, without a secret.
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<Cow<'static, str>>) -> Self {
-        self.remedy = Some(remedy.into());
+        self.remedy = Some(match remedy.into() {
+            Cow::Owned(remedy) => Cow::Owned(one_line(remedy)),
+            remedy => remedy,
+        });
         self
     }
 
@@ -127,7 +131,7 @@ impl Error {
     #[must_use]
     pub fn message(&self) -> String {
         match &self.source {
-            Some(source) => format!("{}: {source}", self.message),
+            Some(source) => one_line(format!("{}: {source}", self.message)),
             None => self.message.clone(),
         }
     }
@@ -169,6 +173,11 @@ impl Error {
     }
 }
 
+/// A text without control characters: a name in it may break no line of a log, and tell a terminal nothing.
+fn one_line(text: String) -> String {
+    if text.chars().any(char::is_control) { text.replace(char::is_control, "\u{FFFD}") } else { text }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reason {
@@ -181,5 +190,24 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_ref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line_whatever_is_named_in_it() {
+        let error = Error::new(Code::ExecutionIo, "it cannot be read, file=`a\nb\u{1b}[2J`")
+            .with_remedy(format!("look at `{}`", "c\rd"))
+            .with_source(io::Error::other("first\nsecond"));
+        assert_eq!(
+            error.to_string(),
+            "EXECUTION_IO: it cannot be read, file=`a\u{FFFD}b\u{FFFD}[2J`: first\u{FFFD}second"
+        );
+        assert_eq!(error.remedy(), "look at `c\u{FFFD}d`");
+        let redacted = error.redacted(|text| text.replace("read", "***"));
+        assert!(redacted.message().starts_with("it cannot be ***"), "{redacted}");
     }
 }

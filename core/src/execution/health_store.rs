@@ -135,17 +135,17 @@ impl fmt::Debug for HealthStore {
 }
 
 impl HealthStore {
-    /// Makes a store. Creates no file, and reads none.
+    /// Makes a store. Creates no file, and reads none. Its root stays the same directory when the process changes its own.
     ///
     /// # Errors
-    /// `EXECUTION_INPUT` for a scope with an empty name, and for secrets that cannot be searched for.
+    /// `EXECUTION_INPUT` for a scope with an empty name, for a root that has no path, and for secrets that cannot be searched for.
     pub fn new(options: HealthOptions, host: &Host) -> Result<Self> {
         options.scopes.iter().try_for_each(check_scope)?;
         let jitter = options.jitter.unwrap_or_else(|| Arc::new(RandomJitter::new(Arc::clone(&host.random))));
         let schedule = Schedule { wanted: options.scopes.into_iter().collect(), ..Schedule::default() };
         Ok(HealthStore {
             inner: Arc::new(Inner {
-                root: options.root,
+                root: super::options::rooted(&options.root, host)?,
                 limits: options.limits,
                 jitter,
                 redactor: Redactor::new(&options.secrets, Patterns::Recognised)?,

@@ -1,6 +1,6 @@
 //! What a boundary is made of (EX-BND-04, EX-BND-05).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::backoff::Jitter;
@@ -12,6 +12,7 @@ use super::health::{ExternalHealth, FixedHealth, Health, HealthRecord};
 use super::limits::Limits;
 use super::money::{Nanos, Round};
 use crate::error::{Code, Error, Result};
+use crate::host::Host;
 use crate::json::{Object, Value};
 use crate::local_runner::ProcessHost;
 use crate::redaction::Secrets;
@@ -209,6 +210,15 @@ fn is_required(options: &Object) -> Result<bool> {
         Some(Value::Bool(required)) => Ok(*required),
         Some(_) => Err(wrong("sandboxRequired is neither true nor false")),
     }
+}
+
+/// A root by its path from the top: a relative one would become another task's, or another store's, when the process changes its
+/// directory.
+///
+/// # Errors
+/// `EXECUTION_INPUT` for the empty path, and where the process has no directory.
+pub(super) fn rooted(root: &Path, host: &Host) -> Result<PathBuf> {
+    host.files.absolute(root).map_err(|error| wrong("the root has no path, option=`root`").with_source(error))
 }
 
 /// No secret is skipped in silence (EX-RED-23).

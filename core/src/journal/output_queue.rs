@@ -88,9 +88,9 @@ impl OutputQueue {
     /// # Errors
     /// `EXECUTION_IO` where the root cannot be opened.
     pub fn open(root: impl AsRef<Path>, host: &Host) -> Result<Self> {
-        let path = root.as_ref().to_owned();
-        let root =
-            host.files.open(&path).map_err(|error| io_error("the task's root cannot be opened", error))?;
+        let failed = |error| io_error("the task's root cannot be opened", error);
+        let path = host.files.absolute(root.as_ref()).map_err(failed)?;
+        let root = host.files.open(&path).map_err(failed)?;
         let seen = SeenOutput::default();
         Ok(OutputQueue { path, root, host: host.clone(), names: StagedNames::new(host), seen })
     }

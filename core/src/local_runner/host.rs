@@ -83,6 +83,15 @@ impl ProcessHost {
         Ok(ProcessHost { supervisor, profiles })
     }
 
+    /// Has a relative path mean the same when the process changes its directory.
+    pub(crate) fn root_paths(&mut self, host: &Host) {
+        if let Some(path) = &mut self.supervisor
+            && let Ok(absolute) = host.files.absolute(path)
+        {
+            *path = absolute;
+        }
+    }
+
     /// The supervisor's path; none where it is not there.
     #[must_use]
     pub fn supervisor(&self) -> Option<PathBuf> {

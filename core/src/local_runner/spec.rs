@@ -75,6 +75,8 @@ impl StartSpec {
             env: environment(spec)?,
             stdin: text(spec, "stdin")?,
         };
+        // Whoever writes them otherwise believes them hidden.
+        texts(spec, "secrets")?;
         let has_zero = |text: &String| text.contains('\0');
         let arguments = known.argv.iter().flatten().chain(&known.args).chain(&known.program);
         if arguments.into_iter().any(has_zero) || known.cwd.to_string_lossy().contains('\0') {

@@ -1,6 +1,7 @@
 //! A process that is run to its end for what it prints: its input, its bounds, its end.
 //!
-//! It is the leader of a group of its own and does not outlive the call: at a bound the whole group is killed.
+//! It is the leader of a group of its own, and nothing of the group outlives the call: what it has left behind, and at a bound all
+//! of it, is killed.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,9 +11,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::SendFlags;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::clock::Clock;
 
@@ -144,13 +145,17 @@ impl Running {
         Ok(Output { stdout, stderr, status })
     }
 
-    /// Waits for the process, which has closed its outputs.
+    /// Waits for the process, which has closed its outputs. It is not reaped before what it has left of its group is killed:
+    /// until then the group's id belongs to nobody else.
     fn end(&mut self, until: &Until<'_>) -> Result<ExitStatus, Failure> {
         let mut pause_ns = 100_000;
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         loop {
-            if let Some(status) = self.child.try_wait().map_err(Failure::Pipe)? {
+            let look = || waitid(WaitId::Pid(Pid::from_child(&self.child)), ended);
+            if retry_on_intr(look).map_err(|error| Failure::Pipe(error.into()))?.is_some() {
+                self.kill_group();
                 self.is_over = true;
-                return Ok(status);
+                return self.child.wait().map_err(Failure::Pipe);
             }
             until.look()?;
             pause(&mut [], pause_ns).map_err(Failure::Pipe)?;
@@ -159,14 +164,18 @@ impl Running {
     }
 }
 
+impl Running {
+    fn kill_group(&self) {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+}
+
 /// At a bound nothing of the process group stays.
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.is_over {
             // The child has not been waited for, so that its id, and its group's, belong to nobody else.
-            if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-                let _ = kill_process_group(group, Signal::KILL);
-            }
+            self.kill_group();
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -40,14 +40,21 @@ impl SystemVerification {
     /// What verifies for this boundary, by the same commands as the plan's. `abort` ends the command that runs.
     ///
     /// # Errors
-    /// `EXECUTION_INPUT` for a checkout whose path is not usable.
+    /// `EXECUTION_INPUT` for a checkout or a scratch directory whose path is not usable.
     pub fn new(
         boundary: &Boundary,
         commands: ApprovedCommands,
-        options: SandboxOptions,
+        mut options: SandboxOptions,
         abort: AbortToken,
     ) -> Result<Self> {
         let verifying = boundary.verifying();
+        // A step may come after the process has changed its directory.
+        for path in [&mut options.checkout, &mut options.scratch] {
+            *path = verifying.host.files.absolute(path).map_err(|error| {
+                Error::new(Code::ExecutionInput, "a directory of the verification has no path")
+                    .with_source(error)
+            })?;
+        }
         let mut of_git = GitOptions::default();
         of_git.settings.push("core.fileMode=true".to_owned());
         let git = Git::new(&options.checkout, of_git, &verifying.host)?;

@@ -47,14 +47,16 @@ impl Profile {
     /// # Errors
     /// `EXECUTION_IO`; nothing is left of it then.
     pub fn create(scratch: &Path, host: &Host) -> Result<Profile> {
-        let failed =
-            |error| Error::new(Code::ExecutionIo, "the private profile cannot be made").with_source(error);
-        let scratch = scratch.canonicalize().map_err(failed)?;
+        let failed = |error| {
+            let message = format!("the private profile cannot be made, scratch=`{}`", scratch.display());
+            Error::new(Code::ExecutionIo, message).with_source(error)
+        };
+        let resolved = scratch.canonicalize().map_err(failed)?;
         // What cannot be removed now is left for the next time.
-        let _ = sweep(&scratch, host);
+        let _ = sweep(&resolved, host);
         let number = host.random.next_u128();
-        let staged = scratch.join(format!("{STAGED}{number:032x}"));
-        let path = scratch.join(format!("{PREFIX}{number:032x}"));
+        let staged = resolved.join(format!("{STAGED}{number:032x}"));
+        let path = resolved.join(format!("{PREFIX}{number:032x}"));
         let fill = || {
             make_directory(&staged)?;
             let lock = create(&staged.join(LOCK), b"")?;

@@ -21,6 +21,10 @@ use crate::host::Host;
 use crate::json::Value;
 use crate::redaction::Secrets;
 
+/// What helps where the throw-away directories cannot be made.
+const NO_PLACE: &str =
+    "name a directory for what is thrown away that exists, can be written and has room, then resume";
+
 /// What a readiness check is made of.
 #[derive(Clone, Debug)]
 pub struct Readiness<'a> {
@@ -48,7 +52,10 @@ pub fn sandbox_readiness(readiness: &Readiness<'_>, stop: Stop<'_>) -> Result<Va
         return Err(refusal("this system has no driver for a sandbox", OTHER_SYSTEM));
     };
     let refused = |why: &str| refusal(why, driver.remedy());
-    let checked = check(readiness, driver, stop).map_err(|error| refused(&error.message()))?;
+    let checked = check(readiness, driver, stop).map_err(|error| match error.code() {
+        Code::ExecutionVerificationSandbox => error,
+        _ => refused(&error.message()),
+    })?;
     match &checked.failure {
         None => Ok(provenance(Some(driver), &checked)),
         Some(failure) => Err(refused(failure)),
@@ -125,9 +132,13 @@ impl SandboxCheck for SystemSandbox {
 
 fn check(readiness: &Readiness<'_>, driver: Driver, stop: Stop<'_>) -> Result<Probe> {
     let host = readiness.host;
-    let profile = Profile::create(&readiness.scratch, host)?;
+    let create = || {
+        let created = Profile::create(&readiness.scratch, host);
+        created.map_err(|error| refusal(&error.message(), NO_PLACE))
+    };
+    let profile = create()?;
     // A second one only for its directory, which goes as the first does.
-    let place = Profile::create(&readiness.scratch, host)?;
+    let place = create()?;
     let probed = probe_in(readiness, driver, &profile, &place.path().join("home"), stop);
     let removed = place.remove();
     profile.remove().and(removed)?;

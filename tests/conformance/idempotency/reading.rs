@@ -1,12 +1,15 @@
 //! Listing the claims of a SQLite file: nothing is written, nobody waits, and what is damaged is said.
 
+use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use gallivant_core::Code;
 use gallivant_core::idempotency::{
-    IdempotencyStore, ListOptions, ListedClaim, ListedState, list_claims, read_claims,
+    IdempotencyStore, ListOptions, ListedClaim, ListedState, check_store, list_claims, read_claims,
 };
+use gallivant_core::storage::{Directory, FileSystem, Metadata};
+use gallivant_core::{Code, Host};
 use rusqlite::Connection;
 
 use super::world::{BODY, Engine, OPERATION, Process, SCOPE, World, created};
@@ -164,4 +167,98 @@ fn ik_15_what_is_no_store_is_not_listed() {
     }
     assert_eq!(refused(&beside("copy.db")), Code::IdempotencyStoreUnavailable, "a log without its index");
     assert!(!beside("copy.db-shm").exists(), "and none was made");
+}
+
+#[test]
+fn ik_15_by_a_link_to_a_store_the_same_claims_are_read() {
+    let world = sqlite();
+    let process = world.process(10);
+    finish(&process, 0..3);
+    let link = world.path().with_file_name("link.db");
+    std::os::unix::fs::symlink(world.path().file_name().expect("a name"), &link).expect("linked");
+    // What was committed lies in the log, which is beside the file.
+    assert_eq!(check_store(&link, &process.host).expect("read").expect("a store").finished, 3);
+    let reader = read_claims(&link, &process.host).expect("it can be read");
+    let listed = list_claims(&*reader, &ListOptions::default(), &process.host, |_| ControlFlow::Continue(()));
+    assert_eq!(listed.expect("it can be listed").claims, 3);
+    std::os::unix::fs::symlink("round.db", world.path().with_file_name("round.db")).expect("linked");
+    let refused = read_claims(world.path().with_file_name("round.db"), &process.host).expect_err("a circle");
+    assert_eq!(refused.code(), Code::IdempotencyStoreUnavailable);
+}
+
+/// SQLite would wait for somebody who writes into the pipe.
+#[test]
+fn ik_15_what_is_no_file_is_refused_at_once() {
+    let world = sqlite();
+    let process = world.process(10);
+    let pipe = world.path().with_file_name("pipe.db");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("it runs");
+    assert!(made.success());
+    for path in [&*pipe, world.path().parent().expect("a directory"), Path::new("/dev/null")] {
+        let refused = [
+            read_claims(path, &process.host).map(drop),
+            check_store(path, &process.host).map(drop),
+            IdempotencyStore::open(path, &world.options, &process.host).map(drop),
+        ];
+        for refused in refused {
+            let refused = refused.expect_err("it is refused");
+            assert_eq!(refused.code(), Code::IdempotencyStoreUnavailable, "{refused}");
+            assert!(refused.message().starts_with("what stands there is not a regular file"), "{refused}");
+        }
+    }
+}
+
+type Once = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+
+/// A disk on which something happens just after somebody has looked for the index of a log.
+struct Disturbed(Arc<dyn FileSystem>, Once);
+
+impl std::fmt::Debug for Disturbed {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl FileSystem for Disturbed {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Directory>> {
+        self.0.open(path)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        let found = self.0.metadata(path);
+        if path.to_string_lossy().ends_with("-shm")
+            && let Some(happens) = self.1.lock().expect("not poisoned").take()
+        {
+            happens();
+        }
+        found
+    }
+
+    fn absolute(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.absolute(path)
+    }
+
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.0.make_directory(path)
+    }
+}
+
+#[test]
+fn ik_15_a_store_that_is_opened_while_it_is_counted_is_counted_with_what_was_written() {
+    let world = sqlite();
+    let Process { store, host, pid } = world.process(10);
+    drop(store);
+    let (path, options, writing) = (world.path().to_owned(), world.options.clone(), host.clone());
+    let open = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&open);
+    let write = move || {
+        let store = IdempotencyStore::open(&path, &options, &writing).expect("it opens");
+        let process = Process { store, host: writing, pid };
+        finish(&process, 0..2);
+        *kept.lock().expect("not poisoned") = Some(process);
+    };
+    let disturbed = Disturbed(Arc::clone(&host.files), Mutex::new(Some(Box::new(write))));
+    let host = Host { files: Arc::new(disturbed), ..host };
+    assert_eq!(check_store(world.path(), &host).expect("read").expect("a store").finished, 2);
+    assert!(open.lock().expect("not poisoned").is_some(), "the writer has it open");
 }

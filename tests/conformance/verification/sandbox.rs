@@ -93,6 +93,17 @@ fn ex_ver_23_other_systems_have_no_driver() {
 }
 
 #[test]
+fn ex_ver_38_where_nothing_can_be_made_the_refusal_names_the_place_and_says_what_helps() {
+    let place = tempfile::tempdir().expect("a directory");
+    let missing = place.path().join("missing");
+    let commands = SystemCommands::new(&gallivant_core::Host::system());
+    let refused = super::ground::readiness(&commands, &missing, &|| false).expect_err("refused");
+    assert_eq!(refused.code(), gallivant_core::Code::ExecutionVerificationSandbox);
+    assert!(refused.message().contains(&format!("scratch=`{}`", missing.display())), "{refused}");
+    assert!(refused.remedy().starts_with("name a directory"), "{}", refused.remedy());
+}
+
+#[test]
 fn ex_ver_24_checkout_and_profile_can_be_written_and_nothing_else() {
     let mut ground = Ground::new();
     let runtime = ground.root().join("runtime");

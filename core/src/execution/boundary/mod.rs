@@ -50,7 +50,7 @@ use super::ledger::record::{Action, FenceKind};
 use super::ledger::{Ledger, Owner};
 use super::limits::Limits;
 use super::machine::{Line, Machine, Machines, forked};
-use super::options::ExecutionOptions;
+use super::options::{ExecutionOptions, rooted};
 use super::preparation::{Judgement, Status};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
@@ -140,8 +140,9 @@ impl Inner {
             return Ok(None);
         };
         let unproved = |why: &str| Error::new(Code::ExecutionVerificationSandbox, why);
-        match sandbox.check(&self.host, &|| abort.is_aborted()) {
-            Ok(_) if abort.is_aborted() => Err(unproved("the check of the sandbox was aborted")),
+        let is_given_up = || abort.is_aborted() || self.host.clock.is_cancelled();
+        match sandbox.check(&self.host, &is_given_up) {
+            Ok(_) if is_given_up() => Err(unproved("the check of the sandbox was aborted")),
             Ok(evidence) => Ok(Some(evidence)),
             Err(refused) if refused.code() == Code::ExecutionVerificationSandbox => Err(refused),
             Err(failed) => {
@@ -185,13 +186,18 @@ impl Inner {
 }
 
 impl Boundary {
-    /// Makes the boundary of a task. Creates no file, proves nothing of the file system and calls nobody (EX-BND-06).
+    /// Makes the boundary of a task. Creates no file, proves nothing of the file system and calls nobody (EX-BND-06). Its root
+    /// stays the same directory when the process changes its own.
     ///
     /// # Errors
-    /// `EXECUTION_INPUT` for an empty name or an adapter of the other location, `EXECUTION_DEPENDENCY` for a record of another
+    /// `EXECUTION_INPUT` for an empty name, a root that has no path, or an adapter of the other location, `EXECUTION_DEPENDENCY` for a record of another
     /// registry, and `EXECUTION_INPUT` for secrets that cannot be searched for.
-    pub fn new(options: ExecutionOptions, host: &Host) -> Result<Self> {
+    pub fn new(mut options: ExecutionOptions, host: &Host) -> Result<Self> {
         let capability = options.checked_capability()?;
+        options.root = rooted(&options.root, host)?;
+        if let Some(process_host) = &mut options.process_host {
+            process_host.root_paths(host);
+        }
         let owner = Owner {
             task_id: options.task_id.clone(),
             provider: options.provider.clone(),

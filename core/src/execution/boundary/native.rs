@@ -47,7 +47,15 @@ pub(super) async fn prepare(
     let ask = |method, input| ask(inner, line, abort, method, input);
     let Some(minimum) = declared.minimum_version.as_deref().filter(|_| declared.render) else {
         let message = "a native preparation needs render and minimumVersion, field=`preparation`";
-        return Err(Error::new(Code::ExecutionPreparation, message));
+        let remedy =
+            match inner.options.process_host.as_ref().map(|host| host.preparation(&inner.owner.provider)) {
+                None => "give render and minimumVersion in the record's preparation",
+                Some(None) => "give the provider's harness a profile with a preparation, in runner.harnesses",
+                Some(Some(_)) => {
+                    "name the boundary that the harness's profile enforces in the record's preparation"
+                }
+            };
+        return Err(Error::new(Code::ExecutionPreparation, message).with_remedy(remedy));
     };
     let mut common = Object::new();
     common.insert("provider", Value::from(inner.owner.provider.as_str()));
@@ -55,12 +63,24 @@ pub(super) async fn prepare(
     let told = ask("version", common.clone()).await?;
     let version = told.get("version").and_then(Value::as_str).unwrap_or_default();
     if !is_at_least(version, minimum) {
-        let why = told.get("why").and_then(Value::as_str);
-        let why = why.unwrap_or("the harness is too old, or its version is not known");
-        let message = format!("{why}, minimum=`{minimum}`");
-        return Err(Error::new(Code::ExecutionPreparation, message).with_reason("version").with_remedy(
-            "install a version of the harness that enforces the preparation, then prepare again",
-        ));
+        let (what, remedy) = match told.get("why").and_then(Value::as_str) {
+            Some(why) => (
+                why.to_owned(),
+                "make the harness tell its version in the environment that is given, then prepare again",
+            ),
+            // Of what it has printed its numbers alone: the rest may be anything.
+            None => (
+                match numbers(version) {
+                    Some(numbers) => format!("the harness is too old, version=`{}`", dotted(&numbers)),
+                    None => "the version of the harness is not known".to_owned(),
+                },
+                "install a version of the harness that enforces the preparation, then prepare again",
+            ),
+        };
+        let message = format!("{what}, minimum=`{minimum}`");
+        return Err(Error::new(Code::ExecutionPreparation, message)
+            .with_reason("version")
+            .with_remedy(remedy));
     }
     common.insert("phase", Value::from(wanted.phase.word()));
     if declared.configure {
@@ -131,7 +151,9 @@ fn answered(
     let environment = input.get("environment").unwrap_or(&Value::Null);
     let reply = if method == "version" {
         let ms = native_probe_ms(Some(&inner.options.limits));
-        let version = host.version(provider, environment, ms, &*inner.host.clock, &|| abort.is_aborted());
+        let clock = &*inner.host.clock;
+        let is_given_up = || abort.is_aborted() || clock.is_cancelled();
+        let version = host.version(provider, environment, ms, clock, &is_given_up);
         match version {
             Err(Unprepared::Silent(Failure::Cancelled)) => return Ended::Aborted,
             Err(Unprepared::Silent(Failure::Deadline)) => return Ended::Deadline,
@@ -163,18 +185,24 @@ pub(super) fn allowed(given: &Value, secret_names: &[String]) -> Value {
     Value::Object(kept.map(|(name, value)| (name.to_owned(), value.clone())).collect())
 }
 
-/// Whether a version, as a harness prints it, is this one or a later one. It is the first word that begins with a number, since
-/// some print their name before it. Numbers are compared one by one, what is missing is 0, and whatever follows the numbers says
-/// nothing. Where no word begins so it is not known.
+/// The numbers of a version, as a harness prints it. It is the first word that begins with a number, since some print their name
+/// before it, and whatever follows the numbers says nothing. None where no word begins so.
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    let mut words = version.split_whitespace().map(|word| word.trim_start_matches('v'));
+    let text = words.find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let found: Option<Vec<u64>> =
+        text[..end].trim_end_matches('.').split('.').map(|part| part.parse().ok()).collect();
+    found.filter(|numbers| !numbers.is_empty())
+}
+
+fn dotted(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// Whether a version is this one or a later one. Numbers are compared one by one, and what is missing is 0. One that is not known
+/// is none.
 fn is_at_least(version: &str, minimum: &str) -> bool {
-    let numbers = |text: &str| -> Option<Vec<u64>> {
-        let mut words = text.split_whitespace().map(|word| word.trim_start_matches('v'));
-        let text = words.find(|word| word.starts_with(|first: char| first.is_ascii_digit()))?;
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let found: Option<Vec<u64>> =
-            text[..end].trim_end_matches('.').split('.').map(|part| part.parse().ok()).collect();
-        found.filter(|numbers| !numbers.is_empty())
-    };
     let (Some(mut version), Some(mut minimum)) = (numbers(version), numbers(minimum)) else { return false };
     let length = version.len().max(minimum.len());
     version.resize(length, 0);

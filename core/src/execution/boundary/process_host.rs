@@ -48,13 +48,19 @@ pub(super) fn check(inner: &Inner, input: &DispatchInput) -> Result<()> {
 /// (EX-PRE-06, EX-PRE-13), in the directory that the caller names.
 ///
 /// # Errors
-/// `EXECUTION_INPUT` for a prepared turn whose spec has a command line of its own.
+/// `EXECUTION_INPUT` for a prepared turn whose spec has a command line of its own; `EXECUTION_PREPARATION` for one that is not
+/// prepared by a receipt (EX-PRE-06).
 pub(super) fn spec<'a>(inner: &Inner, input: &'a DispatchInput) -> Result<Cow<'a, Value>> {
     let (Some(host), Some(given)) = (&inner.options.process_host, input.spec.as_object()) else {
         return Ok(Cow::Borrowed(&input.spec));
     };
-    if input.kind != RunKind::Intake || input.native.is_null() {
+    if input.kind != RunKind::Intake {
         return Ok(Cow::Borrowed(&input.spec));
+    }
+    // The word of an older package vouches for no command line.
+    if input.preparation.as_object().is_none() || input.native.is_null() {
+        let message = "a prepared turn needs the receipt that prepare has issued, and its native";
+        return Err(Error::new(Code::ExecutionPreparation, message));
     }
     let variables = given.get("env").unwrap_or(&Value::Null);
     let variables = native::allowed(variables, &inner.capability.authentication.secret_names);

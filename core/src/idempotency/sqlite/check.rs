@@ -4,11 +4,14 @@
 
 use std::path::Path;
 
+use rusqlite::Connection;
+
 use super::super::claim::ClaimState;
-use super::{failure, reader, row};
+use super::failure::Failure;
+use super::reader::SqliteReader;
+use super::row;
 use crate::error::Result;
 use crate::host::Host;
-use crate::storage::quiet;
 
 const EVERY_ROW: &str = "SELECT * FROM claims ORDER BY id";
 /// How much SQLite tells at most of what is wrong with the pages.
@@ -34,20 +37,14 @@ pub struct CheckedStore {
 ///
 /// # Errors
 /// `IDEMPOTENCY_STORE_VERSION`; `IDEMPOTENCY_STORE_CORRUPT`; `IDEMPOTENCY_STORE_UNAVAILABLE` where it cannot be read, among
-/// others because a writer that died has left a log that only a writer can recover.
+/// others because a writer that died has left a log that only a writer can recover; `IDEMPOTENCY_BUSY` where others came and went
+/// all the time, so that no reading of it could be believed.
 pub fn check_store(path: impl AsRef<Path>, host: &Host) -> Result<Option<CheckedStore>> {
-    let path = path.as_ref();
-    let path = &host.files.absolute(path).unwrap_or_else(|_| path.to_owned());
-    look(path, host).map_err(|error| match error {
-        failure::Failure::Own(error) => error,
-        failure::Failure::Busy => failure::unavailable(path, "the store is being recovered by somebody else"),
-        failure::Failure::Sqlite(error) => failure::explain(path, error),
-    })
+    let reader = SqliteReader::of(path.as_ref(), host)?;
+    reader.retry(&mut reader.patience(), |connection| connection.map(look).transpose())
 }
 
-fn look(path: &Path, host: &Host) -> std::result::Result<Option<CheckedStore>, failure::Failure> {
-    let _quiet = quiet();
-    let Some(connection) = reader::connect(path, host)? else { return Ok(None) };
+fn look(connection: &Connection) -> std::result::Result<CheckedStore, Failure> {
     let soundness: String = connection.query_row(SOUNDNESS, [], |row| row.get(0))?;
     let damage = Some(soundness).filter(|said| said != "ok").map(|said| said.replace('\n', " "));
     let mut found = CheckedStore { damage, ..CheckedStore::default() };
@@ -61,5 +58,5 @@ fn look(path: &Path, host: &Host) -> std::result::Result<Option<CheckedStore>, f
             Some(ClaimState::Finished { .. }) => &mut found.finished,
         } += 1;
     }
-    Ok(Some(found))
+    Ok(found)
 }

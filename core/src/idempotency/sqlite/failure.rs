@@ -8,7 +8,8 @@ use rusqlite::ffi::{
     SQLITE_IOERR_SHMSIZE,
 };
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
+use crate::storage::{FileType, Metadata};
 
 /// Why one try did not do.
 #[derive(Debug)]
@@ -70,6 +71,17 @@ pub(super) fn is_taken(error: &rusqlite::Error) -> bool {
 /// Whether what stands there could not be read.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// Refuses what is no regular file: SQLite would wait for somebody who writes into a pipe.
+pub(super) fn refuse_no_file(path: &Path, found: &Metadata) -> Result<()> {
+    match found.file_type {
+        // SQLite follows it.
+        FileType::Regular | FileType::Link => Ok(()),
+        FileType::Directory | FileType::Other => {
+            Err(unavailable(path, "what stands there is not a regular file"))
+        }
+    }
 }
 
 /// The error for a failure of the commit itself: the change may or may not have happened.

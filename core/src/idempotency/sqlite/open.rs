@@ -47,7 +47,8 @@ pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<
             make(path, host)?;
             continue;
         };
-        if found.size < SHORTEST_BYTES && found.file_type == crate::storage::FileType::Regular {
+        failure::refuse_no_file(path, &found)?;
+        if found.size < SHORTEST_BYTES {
             return Err(corrupt(path, "the file is too short to be a store"));
         }
         prove_file_system(path, host)?;

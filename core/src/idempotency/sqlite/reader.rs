@@ -4,9 +4,12 @@
 //! transaction of its own beside theirs, for which no writer waits. Where nobody has, there is no log, and the file is read
 //! as it stands without agreeing with anybody: then a page counts only if nobody has opened or changed the store meanwhile.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::io::{Errno, retry_on_intr};
 
 use super::super::listing::{ClaimPage, ClaimReader};
 use super::super::{Patience, StoreOptions};
@@ -15,13 +18,15 @@ use super::open::{APPLICATION_ID, SCHEMA_VERSION};
 use super::row;
 use crate::error::{Code, Result};
 use crate::host::Host;
-use crate::storage::{FileIdentity, Metadata, quiet};
+use crate::storage::{FileIdentity, FileType, Metadata, quiet};
 
 const SELECT_BEHIND: &str = "SELECT * FROM claims WHERE id > ?1 ORDER BY id";
 const SELECT_FIRST: &str = "SELECT * FROM claims WHERE id >= ?1 ORDER BY id";
 
 /// Claims in a page at most.
 const PAGE_CLAIMS: usize = 1024;
+/// As many links as the system itself follows.
+const MAX_LINKS: u32 = 40;
 /// Bytes of answers that a page passes over at most, beyond those of its first claim.
 const PAGE_BYTES: usize = 4 << 20;
 
@@ -33,18 +38,14 @@ const PAGE_BYTES: usize = 4 << 20;
 /// `IDEMPOTENCY_STORE_UNAVAILABLE` where it cannot be read, among others because a writer that died has left a log that only
 /// a writer can recover.
 pub fn read_claims(path: impl AsRef<Path>, host: &Host) -> Result<Box<dyn ClaimReader>> {
-    let path = path.as_ref();
-    let path = host.files.absolute(path).unwrap_or_else(|_| path.to_owned());
-    let file = look(&path, host)?;
-    let reader = SqliteReader { path, host: host.clone(), identity: file.identity };
-    let mut patience = Patience::lasting(&host.clock, StoreOptions::default().busy);
-    reader.retry(&mut patience, |_| Ok(()))?;
+    let reader = SqliteReader::of(path.as_ref(), host)?;
+    reader.retry(&mut reader.patience(), |connection| reader.ours(connection).map(drop))?;
     Ok(Box::new(reader))
 }
 
 /// A store of which nothing is written.
 #[derive(Debug)]
-struct SqliteReader {
+pub(super) struct SqliteReader {
     path: PathBuf,
     host: Host,
     identity: FileIdentity,
@@ -53,6 +54,7 @@ struct SqliteReader {
 impl ClaimReader for SqliteReader {
     fn page(&self, behind: Option<i64>, patience: &mut Patience) -> Result<ClaimPage> {
         self.retry(patience, |connection| {
+            let connection = self.ours(connection)?;
             let mut page = ClaimPage::default();
             let (mut last, mut bytes) = (None, 0);
             let mut select =
@@ -73,11 +75,29 @@ impl ClaimReader for SqliteReader {
 }
 
 impl SqliteReader {
-    /// Does something with a connection, again where what was read may not be believed.
-    fn retry<T>(
+    /// # Errors
+    /// `IDEMPOTENCY_STORE_UNAVAILABLE` where no file stands there.
+    pub(super) fn of(path: &Path, host: &Host) -> Result<Self> {
+        let path = host.files.absolute(path).unwrap_or_else(|_| path.to_owned());
+        let (_, file) = look(&path, host)?;
+        Ok(SqliteReader { path, host: host.clone(), identity: file.identity })
+    }
+
+    /// How long somebody else is waited for.
+    pub(super) fn patience(&self) -> Patience {
+        Patience::lasting(&self.host.clock, StoreOptions::default().busy)
+    }
+
+    fn ours<'a>(&self, found: Option<&'a Connection>) -> std::result::Result<&'a Connection, Failure> {
+        found.ok_or_else(|| failure::corrupt(&self.path, "the file is a database of another program").into())
+    }
+
+    /// Does something with a connection, which is none to a database of another program; again where what was read may not be
+    /// believed.
+    pub(super) fn retry<T>(
         &self,
         patience: &mut Patience,
-        mut act: impl FnMut(&Connection) -> std::result::Result<T, Failure>,
+        mut act: impl FnMut(Option<&Connection>) -> std::result::Result<T, Failure>,
     ) -> Result<T> {
         loop {
             match self.try_once(&mut act) {
@@ -92,20 +112,18 @@ impl SqliteReader {
     /// None where somebody came or went meanwhile, so that it was not read as it should have been.
     fn try_once<T>(
         &self,
-        act: &mut impl FnMut(&Connection) -> std::result::Result<T, Failure>,
+        act: &mut impl FnMut(Option<&Connection>) -> std::result::Result<T, Failure>,
     ) -> std::result::Result<Option<T>, Failure> {
         let _quiet = quiet();
-        let (before, was_shared) = (look(&self.path, &self.host)?, is_shared(&self.path, &self.host));
-        let done = connect(&self.path, &self.host).and_then(|connection| match connection {
-            Some(connection) => act(&connection),
-            None => Err(failure::corrupt(&self.path, "the file is a database of another program").into()),
-        });
-        let after = look(&self.path, &self.host)?;
+        let (path, before) = look(&self.path, &self.host)?;
+        let was_shared = is_shared(&path, &self.host);
+        let done = connect(&path, &self.host).and_then(|connection| act(connection.as_ref()));
+        let (_, after) = look(&self.path, &self.host)?;
         if after.identity != self.identity {
             let what = "the store's file was replaced while it was read";
             return Err(failure::unavailable(&self.path, what).into());
         }
-        let is_shared = is_shared(&self.path, &self.host);
+        let is_shared = is_shared(&path, &self.host);
         let is_undisturbed = is_shared == was_shared && (is_shared || after == before);
         is_undisturbed.then_some(done).transpose()
     }
@@ -116,7 +134,7 @@ impl SqliteReader {
 ///
 /// # Errors
 /// `IDEMPOTENCY_STORE_VERSION`; `IDEMPOTENCY_STORE_UNAVAILABLE` for a log that only a writer can recover; those of SQLite.
-pub(super) fn connect(path: &Path, host: &Host) -> std::result::Result<Option<Connection>, Failure> {
+fn connect(path: &Path, host: &Host) -> std::result::Result<Option<Connection>, Failure> {
     let is_shared = is_shared(path, host);
     if !is_shared && beside(path, "-wal", host).is_some_and(|log| log.size > 0) {
         let what = "a writer that died has left a log without its index; the next one that opens the store recovers it";
@@ -142,9 +160,21 @@ pub(super) fn connect(path: &Path, host: &Host) -> std::result::Result<Option<Co
     Ok(Some(connection))
 }
 
-fn look(path: &Path, host: &Host) -> Result<Metadata> {
-    let metadata = host.files.metadata(path);
-    metadata.map_err(|error| failure::unavailable(path, "the store cannot be looked at").with_source(error))
+/// What stands there, and its own path: the log lies beside the file, and not beside a link to it.
+fn look(path: &Path, host: &Host) -> Result<(PathBuf, Metadata)> {
+    let failed = |error| failure::unavailable(path, "the store cannot be looked at").with_source(error);
+    let mut own = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let found = host.files.metadata(&own).map_err(failed)?;
+        if found.file_type != FileType::Link {
+            failure::refuse_no_file(path, &found)?;
+            return Ok((own, found));
+        }
+        let to = retry_on_intr(|| rustix::fs::readlink(&own, Vec::new()));
+        let to = to.map_err(|error| failed(error.into()))?.into_bytes();
+        own = own.parent().unwrap_or(&own).join(OsString::from_vec(to));
+    }
+    Err(failed(Errno::LOOP.into()))
 }
 
 /// Whether somebody has the store open, or had when the last one died: whoever has shares an index of the log, which is there
@@ -160,8 +190,7 @@ fn beside(path: &Path, ending: &str, host: &Host) -> Option<Metadata> {
 }
 
 /// The path as SQLite's own kind of address, in which three signs have a meaning.
-fn uri(path: &Path, mode: &str) -> std::path::PathBuf {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+fn uri(path: &Path, mode: &str) -> PathBuf {
     let mut uri = b"file:".to_vec();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -171,5 +200,5 @@ fn uri(path: &Path, mode: &str) -> std::path::PathBuf {
     }
     uri.extend_from_slice(b"?");
     uri.extend_from_slice(mode.as_bytes());
-    std::ffi::OsString::from_vec(uri).into()
+    OsString::from_vec(uri).into()
 }
