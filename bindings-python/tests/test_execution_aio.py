@@ -135,7 +135,7 @@ class Waiting(Case):
 
         async def work():
             with self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
-                await self.task(limits={"deadlineMs": 50}).submit(SUBMIT)
+                await self.task(limits={"deadlineMs": 1_000}).submit(SUBMIT)
 
         with Stopwatch() as watch:
             asyncio.run(work())
@@ -155,8 +155,8 @@ class Waiting(Case):
 
             self.transport.mishaps["submit"] = never
             with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
-                await self.task(limits={"deadlineMs": 50}).submit(SUBMIT)
-            self.assertGreater(watch.seconds, 1.0)
+                await self.task(limits={"deadlineMs": 1_000}).submit(SUBMIT)
+            self.assertGreater(watch.seconds, 2.0)
             self.assertLess(watch.seconds, AT_ONCE)
             self.assertEqual((await self.task().startup())["called"], ["lookup"])
             released.set()
