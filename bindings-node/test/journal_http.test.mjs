@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, request } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect } from 'node:net'
@@ -280,7 +280,8 @@ test('every_other_end_is_told_too', async (t) => {
   assert.equal((await ends.at(-1)).how, 'disconnected')
   const failing = await clientFor(port, {})
   await until(() => failing.events.lastId === '3')
-  writeFileSync(join(run.directory, 'log-meta.json'), '{"version":9}')
+  writeFileSync(join(run.directory, 'log-meta.json.new'), '{"version":9}')
+  renameSync(join(run.directory, 'log-meta.json.new'), join(run.directory, 'log-meta.json'))
   const { how, resumePoint, error } = await ends.at(-1)
   assert.deepEqual([how, resumePoint, error.code], ['failed', '3', 'EXECUTION_VERSION'])
   await failing.closed

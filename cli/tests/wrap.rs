@@ -39,7 +39,7 @@ fn until_it_says(child: &mut Child, line: &str) {
 }
 
 fn eventually(what: impl Fn() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if what() {
             return;
         }
