@@ -50,7 +50,7 @@ class Guide(unittest.TestCase):
 
     def run_to_its_end(self, command, folder):
         """What it says of trouble. Each task has ended well, and was sent once."""
-        said, trouble = self.start(command, folder).communicate(timeout=60)
+        said, trouble = self.start(command, folder).communicate(timeout=180)
         self.assertEqual(said, SAID, trouble)
         books = self.provider.control("/books")["turns"]
         self.assertEqual(sorted((turn["prompt"], turn["came"]) for turn in books), [("do a", 1), ("do b", 1), ("do c", 1)])
@@ -97,7 +97,7 @@ class Guide(unittest.TestCase):
             coordinator.wait(12)
         for lock in locks:
             fcntl.flock(lock, fcntl.LOCK_UN)
-        said, trouble = coordinator.communicate(timeout=60)
+        said, trouble = coordinator.communicate(timeout=180)
         self.assertEqual((said, trouble), (SAID, ""))
 
     def test_in_node_beside_another(self):
