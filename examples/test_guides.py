@@ -124,7 +124,7 @@ class Shell(unittest.TestCase):
             "PYTHONPATH": os.path.join(ROOT, "bindings-python/python"), **variables,
         }
         done = subprocess.run(
-            ["bash", "-uc", text], cwd=self.folder, env=environment, text=True, timeout=60,
+            ["bash", "-uc", text], cwd=self.folder, env=environment, text=True, timeout=180,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         return done.stdout

@@ -41,7 +41,7 @@ class CommandLine(InAFolder):
         os.chmod(self.at("bin/claude"), 0o755)
         environment = {"PATH": f"{self.at('bin')}:/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "GALLIVANT_DIR": self.at("agents")}
         done = subprocess.run(
-            ["bash", "-uc", text], cwd=self.folder, env=environment, text=True, timeout=60, input=says,
+            ["bash", "-uc", text], cwd=self.folder, env=environment, text=True, timeout=180, input=says,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         return done.stdout
@@ -78,7 +78,7 @@ while [ $# -gt 0 ]; do
 done
 echo "$how $session $prompt" >>asked
 echo "{\\"type\\":\\"system\\",\\"subtype\\":\\"init\\",\\"session_id\\":\\"$session\\"}"
-[ "$prompt" != wait ] || sleep 60
+[ "$prompt" != wait ] || sleep 600
 echo "{\\"type\\":\\"result\\",\\"subtype\\":\\"success\\",\\"is_error\\":false,\\"session_id\\":\\"$session\\",\\"total_cost_usd\\":0.25}"
 """
 
@@ -105,7 +105,7 @@ class LocalRuns(InAFolder):
         path = os.pathsep.join([self.at("bin"), os.path.dirname(shutil.which("node")), "/usr/local/bin:/usr/bin:/bin"])
         environment = {"PATH": path, "HOME": self.folder, "PYTHONPATH": os.path.join(ROOT, "bindings-python/python")}
         done = subprocess.run(
-            ["bash", "-euc", text.replace("/srv", self.folder)], cwd=self.folder, env=environment, text=True, timeout=60,
+            ["bash", "-euc", text.replace("/srv", self.folder)], cwd=self.folder, env=environment, text=True, timeout=180,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -169,7 +169,7 @@ class LocalRuns(InAFolder):
                 names["draft"](execution, "plan it")
             finally:
                 os.environ["PATH"] = before
-            self.assertTrue(execution.wait_for_kill("run-draft-1", 30))
+            self.assertTrue(execution.wait_for_kill("run-draft-1", 120))
             self.assertTrue(execution.settle("run-draft-1")["ok"])
         with open(self.at("work/arguments"), encoding="utf-8") as file:
             self.assertIn(" --tools  ", file.read())
@@ -184,7 +184,7 @@ class LocalRuns(InAFolder):
         options = {"task_id": "t-1", "provider": "claude", "account": "me", "capabilities": LOCAL, "health": "external"}
         with make_execution(self.at("task"), runner={"harnesses": profile}, **options) as execution:
             execution.start({"operationId": "op-1", "runId": "run-1", "prompt": "fix the test", "spec": spec})
-            self.assertTrue(execution.wait_for_kill("run-1", 30))
+            self.assertTrue(execution.wait_for_kill("run-1", 120))
         with open(self.at("said"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "run --quick\n")
 

@@ -133,7 +133,7 @@ class Publishing(unittest.TestCase):
             return found if condition(found) else None
 
         try:
-            return until(looked, 40)
+            return until(looked, 150)
         except AssertionError as late:
             self.log.seek(0)
             raise AssertionError(f"{self.ask('GET', f'/tasks/{task}')}\n{self.log.read()}") from late
@@ -141,7 +141,7 @@ class Publishing(unittest.TestCase):
     def published(self, task):
         """Waits for a publication by whom nobody can ask."""
         try:
-            until(lambda: self.checkpoint(task) == "published", 40)
+            until(lambda: self.checkpoint(task) == "published", 150)
         except AssertionError as late:
             self.log.seek(0)
             raise AssertionError(f"{self.checkpoint(task)}\n{self.log.read()}") from late
@@ -261,7 +261,7 @@ class ToABranch(Publishing):
         self.coordinator.end()
         self.start()
         wanted = self.create("wish-1")
-        until(lambda: self.checkpoint(wanted) == "verifying", 40, 0.01)
+        until(lambda: self.checkpoint(wanted) == "verifying", 150, 0.01)
         self.assertEqual(self.ask("POST", f"/tasks/{wanted}/stop", {"reason": "enough"})[0], 202)
         for _ in range(2):
             task = self.over(wanted)
@@ -289,7 +289,7 @@ class ToABranch(Publishing):
         self.coordinator.end()
         self.start()
         wanted = self.create("wish-1")
-        until(lambda: self.checkpoint(wanted) == "verifying", 40, 0.01)
+        until(lambda: self.checkpoint(wanted) == "verifying", 150, 0.01)
         self.assertEqual(self.coordinator.end(kill=False), 0)
         self.assertEqual((self.checkpoint(wanted), len(self.branches()), len(self.requests())), ("published", 1, 1))
 
@@ -302,7 +302,7 @@ class ToABranch(Publishing):
         os.chmod(hook, 0o755)
         self.write("origin.git/hold", "")
         wanted = self.create("wish-1")
-        until(lambda: os.path.exists(self.at("origin.git/pushed")), 40, 0.01)
+        until(lambda: os.path.exists(self.at("origin.git/pushed")), 150, 0.01)
         # While it is written no stop is accepted (EX-CAN-50).
         self.assertEqual(self.ask("POST", f"/tasks/{wanted}/stop", {"reason": "too late"})[0], 409)
         self.assertEqual(self.requests(), {})
@@ -334,7 +334,7 @@ class ToABranch(Publishing):
                     self.until(task, lambda found: found["job"] is not None)
             # Somewhere in this step of one of them, or where it has gone from there.
             step = dice.choice(STEPS)
-            until(lambda: step in (now := standing()) or not now, 40, 0.003)
+            until(lambda: step in (now := standing()) or not now, 150, 0.003)
             time.sleep(dice.uniform(0.0, 0.1))
             self.coordinator.end()
             # Several are under way at once; what is counted is the kill.

@@ -43,7 +43,7 @@ class Tutorial(unittest.TestCase):
             elif language == "text":
                 wanted[-1] = [told(line) for line in text.splitlines()]
         done = subprocess.run(
-            ["bash", "-c", "\n".join(script)], cwd=ROOT, text=True, timeout=120,
+            ["bash", "-c", "\n".join(script)], cwd=ROOT, text=True, timeout=300,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "NO_COLOR": "1"},
         )
         self.assertEqual(done.returncode, 0, done.stdout)

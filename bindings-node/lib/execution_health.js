@@ -11,6 +11,9 @@ const { NATIVE, callSync, native } = require('./native.js')
 /** Under this a store tells, for the files of this folder alone, when the refresh that is under way is over. */
 const OVER = Symbol('over')
 
+/** Under this, when whatever may have begun a refresh has ended: before that, one may be under way of which `OVER` tells nothing. */
+const BEGUN = Symbol('begun')
+
 /** Marks a construction from the inside. */
 const FROM = Symbol('from')
 
@@ -18,6 +21,8 @@ class HealthStore {
   #native
   /** By provider and account: the refreshes that were begun here and are not over. */
   #underWay = new Map()
+  /** By provider and account: the last call that may begin one. */
+  #beginning = new Map()
 
   constructor(root, options) {
     const given = args.object('options', options, true)
@@ -32,6 +37,7 @@ class HealthStore {
 
   get [NATIVE]() { return this.#native }
   [OVER](scope) { return this.#underWay.get(keyOf(scope))?.over }
+  [BEGUN](scope) { return this.#beginning.get(keyOf(scope)) }
 
   want(scope) {
     const wanted = scopeOf(scope)
@@ -54,6 +60,15 @@ class HealthStore {
 
   async begin(scope, options) {
     const asked = scopeOf(scope)
+    const beginning = this.#begin(asked, options)
+    const ended = beginning.then(() => {}, () => {}).then(() => {
+      if (this.#beginning.get(keyOf(asked)) === ended) this.#beginning.delete(keyOf(asked))
+    })
+    this.#beginning.set(keyOf(asked), ended)
+    return beginning
+  }
+
+  async #begin(asked, options) {
     const begun = await this.#perform(options, (wait) => this.#native.beginAsync(asked, wait))
     if (begun === null) return null
     let end
@@ -160,4 +175,4 @@ function scopeOf(scope) {
 
 const keyOf = ({ provider, account }) => JSON.stringify([provider, account])
 
-module.exports = { HealthStore, OVER, Refresh, scopeOf }
+module.exports = { BEGUN, HealthStore, OVER, Refresh, scopeOf }

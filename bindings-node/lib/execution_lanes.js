@@ -3,7 +3,7 @@
 
 const args = require('./arguments.js')
 const { perform } = require('./calls.js')
-const { HealthStore, OVER, scopeOf } = require('./execution_health.js')
+const { BEGUN, HealthStore, OVER, scopeOf } = require('./execution_health.js')
 const { EXECUTION_LIMITS } = require('./execution_functions.js')
 const { NATIVE, callSync, native } = require('./native.js')
 
@@ -66,11 +66,22 @@ async function runDispatchLane(store, dispatches, options) {
   const outcomes = list.map(() => ({ status: 'refused' }))
   /** What ends a wait: a probe that is over, a retry that has ended. Each does once. */
   const events = new Set()
+  let ended = 0
   const on = (promise) => {
-    const event = promise.then(() => { events.delete(event) })
+    const event = promise.then(() => {
+      events.delete(event)
+      ended += 1
+    })
     events.add(event)
   }
-  for (const over of new Set(scopes.map((scope) => store[OVER](scope)))) if (over !== undefined) on(over)
+  const heard = new Set()
+  const listen = () => {
+    for (const promise of scopes.flatMap((scope) => [store[OVER](scope), store[BEGUN](scope)])) {
+      if (promise === undefined || heard.has(promise)) continue
+      heard.add(promise)
+      on(promise)
+    }
+  }
   let stop
   const stopped = new Promise((resolve) => { stop = () => { lane.giveUp(); resolve() } })
   const timer = setTimeout(stop, longest)
@@ -79,6 +90,9 @@ async function runDispatchLane(store, dispatches, options) {
   let running = 0
   try {
     for (;;) {
+      listen()
+      // What ends while the lane looks may have come too late for that look, and is not told again.
+      const before = ended
       const wait = callSync(() => store[NATIVE].beginWait())
       const dispatch = await perform({ wait, start: (wait) => lane.retryNextAsync(wait) })
       if (dispatch !== null) {
@@ -88,8 +102,9 @@ async function runDispatchLane(store, dispatches, options) {
           running -= 1
           callSync(() => lane.end(dispatch))
         }))
-      } else if (lane.isWaiting() || running > 0) await Promise.race(running > 0 ? events : [...events, stopped])
-      else return outcomes
+      } else if (lane.isWaiting() || running > 0) {
+        if (ended === before) await Promise.race(running > 0 ? events : [...events, stopped])
+      } else return outcomes
     }
   } finally {
     clearTimeout(timer)

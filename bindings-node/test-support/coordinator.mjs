@@ -36,7 +36,7 @@ export async function coordinatorFor(t, root, provider, more = []) {
   coordinator.task = async (id) => (await coordinator.ask(`/tasks/${id}`)).body
   /** Waits until a task is as it is wanted, and gives it. */
   coordinator.until = async (id, isWanted) => {
-    const deadline = performance.now() + 50_000
+    const deadline = performance.now() + 150_000
     for (;;) {
       const task = await coordinator.task(id)
       if (isWanted(task)) return task

@@ -91,7 +91,7 @@ export async function half(url, key, part = '{"na', length = 1000) {
 export async function until(holds, what = 'it') {
   const started = performance.now()
   while (!(await holds())) {
-    if (performance.now() - started > 15_000) throw new Error(`${what} did not come to hold`)
+    if (performance.now() - started > 60_000) throw new Error(`${what} did not come to hold`)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }

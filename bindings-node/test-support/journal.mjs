@@ -87,7 +87,7 @@ export function descriptors() {
 }
 
 /** Waits until this is so. */
-export async function until(isSo, what = 'it', ms = 20_000) {
+export async function until(isSo, what = 'it', ms = 60_000) {
   const limit = performance.now() + ms
   while (!await isSo()) {
     if (performance.now() > limit) throw new Error(`${what} has not come about`)

@@ -43,7 +43,7 @@ test('the_guide_s_programs_write_and_read_a_run_as_they_stand', async (t) => {
   ])
 })
 
-test('ex_jrn_67_the_example_s_server_streams_restarts_and_goes_on', { timeout: 60_000 }, async (t) => {
+test('ex_jrn_67_the_example_s_server_streams_restarts_and_goes_on', { timeout: 180_000 }, async (t) => {
   const runs = directoryFor(t)
   mkdirSync(join(runs, 'run-1'))
   const run = runFor(t, join(runs, 'run-1'))

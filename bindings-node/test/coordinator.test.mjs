@@ -103,7 +103,7 @@ test('following_shows_each_change_as_it_comes_until_a_signal', async (t) => {
   const started = performance.now()
   await first.writer.observe({ state: 'active' })
   await program.next((line) => /first\s+active/.test(line))
-  assert.ok(performance.now() - started < 5000)
+  assert.ok(performance.now() - started < 30_000)
   await first.writer.observe({ state: 'active', blockedOn: 'human', ask: 'question', reason: 'which one' })
   await program.next((line) => /first\s+active\s+human\s+question .* which one/.test(line))
   const second = sessionIn(root, 'second')

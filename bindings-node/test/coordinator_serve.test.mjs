@@ -30,7 +30,7 @@ async function both(t, agents = AGENTS) {
 
 const isOver = ({ phase }) => phase === 'ended'
 
-test('c_037_killed_in_a_submit_it_goes_on_with_the_one_job_that_was_made', { timeout: 60_000 }, async (t) => {
+test('c_037_killed_in_a_submit_it_goes_on_with_the_one_job_that_was_made', { timeout: 180_000 }, async (t) => {
   const { root, provider, coordinator } = await both(t)
   // The provider makes the job and keeps the reply to itself.
   await provider.control('/fail', { route: 'create', how: 'hang' })
@@ -48,7 +48,7 @@ test('c_037_killed_in_a_submit_it_goes_on_with_the_one_job_that_was_made', { tim
   assert.deepEqual(await unresolvedBelow(root), [])
 })
 
-test('killed_in_a_collect_it_collects_once_more_and_loses_nothing', { timeout: 60_000 }, async (t) => {
+test('killed_in_a_collect_it_collects_once_more_and_loses_nothing', { timeout: 180_000 }, async (t) => {
   const { provider, coordinator } = await both(t)
   await provider.control('/fail', { route: 'result', how: 'hang' })
   const { body: { id } } = await coordinator.create('wish-1')
@@ -60,7 +60,7 @@ test('killed_in_a_collect_it_collects_once_more_and_loses_nothing', { timeout: 6
   assert.equal((await provider.control('')).jobs, 1)
 })
 
-test('ik_06_a_create_is_one_task_for_a_key_also_after_a_kill', { timeout: 60_000 }, async (t) => {
+test('ik_06_a_create_is_one_task_for_a_key_also_after_a_kill', { timeout: 180_000 }, async (t) => {
   const { root, coordinator } = await both(t)
   const answers = await Promise.all(Array.from({ length: 8 }, () => coordinator.create('wish-1')))
   assert.equal(new Set(answers.map(({ body }) => body.id)).size, 1)
@@ -77,7 +77,7 @@ test('ik_06_a_create_is_one_task_for_a_key_also_after_a_kill', { timeout: 60_000
   assert.equal(readdirSync(join(root, 'tasks')).length, 1)
 })
 
-test('a_stop_ends_a_run_and_a_task_that_was_never_sent', { timeout: 60_000 }, async (t) => {
+test('a_stop_ends_a_run_and_a_task_that_was_never_sent', { timeout: 180_000 }, async (t) => {
   const { root, provider, coordinator } = await both(t, { ...AGENTS, everyMs: 60_000 })
   const { body: { id } } = await coordinator.create('runs')
   await coordinator.until(id, ({ job }) => job !== null)
@@ -102,7 +102,7 @@ test('a_stop_ends_a_run_and_a_task_that_was_never_sent', { timeout: 60_000 }, as
   assert.deepEqual(await unresolvedBelow(root), [])
 })
 
-test('a_dispatch_that_was_refused_waits_for_a_person', { timeout: 60_000 }, async (t) => {
+test('a_dispatch_that_was_refused_waits_for_a_person', { timeout: 180_000 }, async (t) => {
   const { provider, coordinator } = await both(t)
   await coordinator.end('SIGKILL')
   const address = provider.address
@@ -120,7 +120,7 @@ test('a_dispatch_that_was_refused_waits_for_a_person', { timeout: 60_000 }, asyn
   assert.equal((await coordinator.until(id, isOver)).ok, true)
 })
 
-test('what_the_provider_never_got_is_named_and_never_sent_again_until_a_person_has_settled_it', { timeout: 60_000 }, async (t) => {
+test('what_the_provider_never_got_is_named_and_never_sent_again_until_a_person_has_settled_it', { timeout: 180_000 }, async (t) => {
   const { root, provider, coordinator } = await both(t)
   await provider.control('/fail', { route: 'create', how: 500 })
   const { body: { id } } = await coordinator.create('wish-1')
@@ -140,7 +140,7 @@ test('what_the_provider_never_got_is_named_and_never_sent_again_until_a_person_h
   assert.deepEqual(await unresolvedBelow(root), [])
 })
 
-test('ex_sch_27_a_submit_that_hangs_keeps_nobody_s_pass', { timeout: 60_000 }, async (t) => {
+test('ex_sch_27_a_submit_that_hangs_keeps_nobody_s_pass', { timeout: 180_000 }, async (t) => {
   const { provider, coordinator } = await both(t, { ...AGENTS, everyMs: 500 })
   const { body: { id } } = await coordinator.create('first')
   await coordinator.until(id, ({ job }) => job !== null)
@@ -151,7 +151,7 @@ test('ex_sch_27_a_submit_that_hangs_keeps_nobody_s_pass', { timeout: 60_000 }, a
   assert.equal((await coordinator.task(hangs)).job, null)
 })
 
-test('the_output_of_all_runs_comes_on_one_connection_and_goes_on_where_each_stood', { timeout: 60_000 }, async (t) => {
+test('the_output_of_all_runs_comes_on_one_connection_and_goes_on_where_each_stood', { timeout: 180_000 }, async (t) => {
   const { coordinator } = await both(t)
   const made = await Promise.all(['a', 'b', 'c'].map((key) => coordinator.create(key)))
   const names = made.map(({ body }) => body.id)
@@ -181,7 +181,7 @@ test('the_output_of_all_runs_comes_on_one_connection_and_goes_on_where_each_stoo
   assert.deepEqual(single.map(({ id, event }) => [id, event]), [['4', 'line']])
 })
 
-test('it_shows_its_agents_and_speaks_to_no_stranger', { timeout: 60_000 }, async (t) => {
+test('it_shows_its_agents_and_speaks_to_no_stranger', { timeout: 180_000 }, async (t) => {
   const { root, coordinator } = await both(t)
   const session = Session.startSync(join(root, 'agents', 'worker'), { agent: 'worker', harness: 'claude', ptySession: 'w' })
   session.writer.observeSync({ state: 'active', blockedOn: 'human', ask: 'permission', reason: 'Bash' })
@@ -205,7 +205,7 @@ test('it_shows_its_agents_and_speaks_to_no_stranger', { timeout: 60_000 }, async
   assert.deepEqual(await coordinator.end('SIGTERM'), [0, null])
 })
 
-test('a_wrong_call_is_told_in_one_line', { timeout: 60_000 }, async (t) => {
+test('a_wrong_call_is_told_in_one_line', { timeout: 180_000 }, async (t) => {
   const program = new URL('../../examples/node-coordinator/serve.mjs', import.meta.url).pathname
   const usage = 'usage: serve.mjs ROOT PROVIDER [--port PORT] [--agents DIRECTORY] [--progress-ms MS] [--repository FILE]\n'
   assert.deepEqual(await runNode([program, 'only-one']), { code: 2, signal: null, stdout: '', stderr: usage })

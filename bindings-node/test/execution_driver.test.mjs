@@ -15,7 +15,7 @@ import { TestHost } from '../lib/testing.js'
 import { CAPABILITY, WORK, boundaryFor, memoryTransport, optionsFor } from '../test-support/execution.mjs'
 import { PACKAGE, directoryFor } from '../test-support/seat.mjs'
 
-const QUICK = { limits: { deadlineMs: 60 } }
+const QUICK = { limits: { deadlineMs: 1_000 } }
 const caught = (promise) => promise.then(() => assert.fail('it has succeeded'), (error) => error)
 const told = ({ code, reason }) => [code, reason]
 
@@ -40,7 +40,7 @@ test('ex_tra_03_a_method_is_told_of_its_deadline_and_its_late_reply_is_dropped',
   assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
   assert.equal(reason.name, 'TimeoutError')
   const took = performance.now() - began
-  assert.ok(took >= 55 && took < 900, `${took} ms`)
+  assert.ok(took >= 995 && took < 15_000, `${took} ms`)
   assert.ok(!(await readFile(join(root, 'execution.json'), 'utf8')).includes('job-late'))
 })
 
@@ -59,17 +59,29 @@ test('ex_tra_02_what_a_method_is_given_is_frozen_and_may_be_copied_and_wrapped',
 
 test('ex_tra_03_each_of_many_methods_has_a_deadline_of_its_own', async (t) => {
   const began = performance.now()
-  const late = async (deadlineMs) => {
+  const asked = []
+  const late = (deadlineMs, given) => {
     const { execution } = over(t, {
-      submit: (_, { signal }) => new Promise((resolve) => { signal.addEventListener('abort', () => resolve(null)) }),
+      submit: (_, { signal }) => new Promise((resolve) => {
+        asked.push(signal)
+        signal.addEventListener('abort', () => resolve(null))
+      }),
     }, { limits: { deadlineMs } })
-    assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
-    const took = performance.now() - began
-    assert.ok(took >= deadlineMs - 5, `${took} ms`)
-    return took
+    return caught(execution.submit(WORK, given)).then((error) => [...told(error), performance.now() - began])
   }
-  const took = await Promise.all([600, 50, 300].map(late))
-  assert.deepEqual([...took].sort((one, other) => one - other), [took[1], took[2], took[0]])
+  const controller = new AbortController()
+  const latest = late(120_000, { signal: controller.signal })
+  const unless = latest.then(() => assert.fail('the latest was over before'))
+  while (asked.length === 0) await pause(5)
+  const others = await Promise.race([Promise.all([1_000, 2_000].map((deadlineMs) => late(deadlineMs))), unless])
+  for (const [at, [code, reason, took]] of others.entries()) {
+    assert.deepEqual([code, reason], ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
+    assert.ok(took >= 1_000 * (at + 1) - 5, `${took} ms`)
+  }
+  assert.equal(asked[0].aborted, false)
+  unless.catch(() => {})
+  controller.abort(new Error('enough'))
+  assert.deepEqual((await latest).slice(0, 2), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'aborted'])
 })
 
 test('ex_tra_03_a_deadline_that_nothing_waits_for_any_more_keeps_no_program_alive', (t) => {
@@ -105,7 +117,7 @@ test('ex_tra_05_a_method_that_never_settles_is_left_alone_a_second_later', async
   const began = performance.now()
   assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
   const took = performance.now() - began
-  assert.ok(took >= 1050 && took < 4000, `${took} ms`)
+  assert.ok(took >= 1_990 && took < 15_000, `${took} ms`)
 })
 
 test('ex_tra_34_whatever_a_method_throws_is_a_failure_and_the_boundary_goes_on', async (t) => {
@@ -246,14 +258,14 @@ test('ex_bnd_41_a_signal_ends_the_wait_for_the_lock_and_nothing_is_written', asy
   const { execution, root, transport } = over(t, {})
   const holder = execution.machine('submit', WORK)
   assert.equal((await holder.start()).kind, 'call')
-  const other = boundaryFor(t, root, transport)
+  const other = boundaryFor(t, root, transport, { limits: { lockWaitMs: 60_000 } })
   const before = await readFile(join(root, 'execution.json'), 'utf8')
   const why = new Error('too long')
   const controller = new AbortController()
   setTimeout(() => controller.abort(why), 100)
   const began = performance.now()
   assert.equal(await caught(other.cancel({ reason: 'stop' }, { signal: controller.signal })), why)
-  assert.ok(performance.now() - began < 2000)
+  assert.ok(performance.now() - began < 30_000)
   assert.equal(await readFile(join(root, 'execution.json'), 'utf8'), before)
   const hasty = boundaryFor(t, root, transport, { limits: { lockWaitMs: 30 } })
   assert.deepEqual(told(await caught(hasty.submit({ ...WORK, operationId: 'op-2' }))), ['EXECUTION_BUSY', null])
@@ -265,12 +277,13 @@ test('ex_led_70_those_who_wait_hold_no_worker_and_go_on_when_the_lock_is_free', 
   const { execution, root, transport } = over(t, {})
   const holder = execution.machine('submit', WORK)
   const { id } = await holder.start()
-  const waiting = Array.from({ length: 12 }, () => boundaryFor(t, root, transport).reconcile({ force: true }))
-  // With every worker held these reads would wait for as long as the lock is.
-  const began = performance.now()
+  const patient = { limits: { lockWaitMs: 60_000 } }
+  const waiting = Array.from({ length: 12 }, () => boundaryFor(t, root, transport, patient).reconcile({ force: true }))
+  let ended = 0
+  for (const one of waiting) one.finally(() => { ended += 1 }).catch(() => {})
+  // With every worker held these reads would wait until a call has given the lock up.
   for (let at = 0; at < 50; at += 1) await readFile(new URL(import.meta.url))
-  const took = performance.now() - began
-  assert.ok(took < 2500, `${took} ms`)
+  assert.equal(ended, 0)
   const done = await holder.reply(id, { providerJobId: 'job-1', turnId: 'turn-job-1' })
   assert.equal(done.kind, 'done')
   for (const report of await Promise.all(waiting)) assert.equal(report.acceptance, 'accepted')
@@ -288,7 +301,7 @@ test('ex_can_50_a_stop_waits_for_a_publication_no_longer_than_it_should', async 
   const other = boundaryFor(t, root, transport)
   assert.deepEqual(told(await caught(other.requestCancel({ reason: 'stop', controlId: 'c-1' }))), ['EXECUTION_PUBLICATION_BUSY', null])
   const took = performance.now() - began
-  assert.ok(took >= 95 && took < 2500, `${took} ms`)
+  assert.ok(took >= 95 && took < 4500, `${took} ms`)
   assert.deepEqual([point, resume(), resume()], ['cancel.record', true, false])
   assert.deepEqual(await stopping, { confirmed: true })
 })

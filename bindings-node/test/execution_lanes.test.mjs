@@ -74,6 +74,37 @@ test('ex_sch_29_to_ex_sch_31_refused_dispatches_are_tried_once_more_after_their_
   assert.deepEqual([first.value.acceptance, second, third.reason.message, tried], ['accepted', { status: 'refused' }, 'mine', []])
 })
 
+test('ex_sch_29_a_probe_that_ends_while_the_lane_looks_is_not_missed', { timeout: 120_000 }, async (t) => {
+  // Longer than the test: a probe that was missed would keep the lane for all of it.
+  const options = { timeoutMs: 600_000 }
+  for (let turn = 0; turn < 30; turn += 1) {
+    const store = new HealthStore(join(directoryFor(t), 'health'))
+    const refresh = await store.begin(ME)
+    const running = runDispatchLane(store, [{ scope: ME, retry: () => turn }], options)
+    await refresh.record({ ok: true })
+    assert.deepEqual(await running, [{ status: 'fulfilled', value: turn }])
+    const second = await store.begin(ME)
+    const waiting = runDispatchLane(store, [{ scope: ME, retry: () => assert.fail('it was refused') }], options)
+    if (turn % 2 === 1) await new Promise(setImmediate)
+    second.giveUp()
+    assert.deepEqual(await waiting, [{ status: 'refused' }])
+  }
+})
+
+test('ex_sch_29_a_lane_that_starts_while_a_probe_is_begun_is_told_of_its_end', { timeout: 120_000 }, async (t) => {
+  for (let turn = 0; turn < 30; turn += 1) {
+    const store = new HealthStore(join(directoryFor(t), 'health'))
+    const beginning = store.begin(ME)
+    // Where the worker has begun it and this thread does not know of it yet.
+    while (!store.scheduled(ME));
+    const running = runDispatchLane(store, [{ scope: ME, retry: () => turn }], { timeoutMs: 600_000 })
+    const refresh = await beginning
+    await pause(5)
+    await refresh.record({ ok: true })
+    assert.deepEqual(await running, [{ status: 'fulfilled', value: turn }])
+  }
+})
+
 test('ex_sch_31_a_probe_that_fails_or_is_not_over_leaves_them_refused', async (t) => {
   const store = new HealthStore(join(directoryFor(t), 'health'))
   const dispatches = [{ scope: ME, retry: () => assert.fail('it was refused') }]

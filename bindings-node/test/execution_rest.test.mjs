@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CAPABILITIES, hostedAgents } from '../../examples/node-coordinator/transport.mjs'
 import { checkTransport, makeExecution, unresolved } from '../lib/execution.js'
+import { until } from '../test-support/creates.mjs'
 import { providerFor } from '../test-support/provider.mjs'
 import { directoryFor } from '../test-support/seat.mjs'
 
@@ -122,11 +123,11 @@ test('ex_can_09_a_lost_reply_to_a_stop_is_sent_again_with_its_key', async (t) =>
 
 test('ex_tra_05_a_provider_that_hangs_ends_at_the_deadline', async (t) => {
   const { root, provider } = await both(t)
-  const execution = boundaryOf(t, root, provider, { limits: { deadlineMs: 300 } })
+  const execution = boundaryOf(t, root, provider, { limits: { deadlineMs: 2_000 } })
   await provider.control('/fail', { route: 'create', how: 'hang' })
   const began = performance.now()
   assert.deepEqual(told(await caught(execution.submit(WORK))), ['EXECUTION_ACCEPTANCE_UNKNOWN', 'deadline'])
-  assert.ok(performance.now() - began < 3000)
+  assert.ok(performance.now() - began < 15_000)
   assert.equal((await execution.startup()).acceptance, 'accepted')
   await provider.control('/fail', { route: 'look', how: 'hang' })
   assert.deepEqual(told((await execution.startup()).error), ['EXECUTION_DEADLINE', 'deadline'])
@@ -158,13 +159,15 @@ test('ex_tra_07_nothing_stays_open_and_nothing_is_asked_by_itself', async (t) =>
   const { provider, execution } = await both(t)
   await execution.submit(WORK)
   for (let at = 0; at < 3; at += 1) await execution.reconcile({ force: true })
+  // The provider sees the end of a connection when it comes to look.
+  await until(async () => (await provider.control('')).connections === 0, 'no connection is left')
   const before = await provider.control('')
   assert.deepEqual([before.requests, before.connections], [{ create: 1, look: 3 }, 0])
   await pause(250)
   assert.deepEqual(await provider.control(''), before)
 })
 
-test('ex_tra_07_ex_tra_21_the_check_finds_nothing_in_the_example_and_names_what_a_worse_one_does', { timeout: 60_000 }, async (t) => {
+test('ex_tra_07_ex_tra_21_the_check_finds_nothing_in_the_example_and_names_what_a_worse_one_does', { timeout: 180_000 }, async (t) => {
   const { provider } = await both(t)
   const look = async () => {
     const { requests, jobs, cancellations, connections } = await provider.control('')

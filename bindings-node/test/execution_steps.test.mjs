@@ -1,9 +1,10 @@
 /** Raw steps: what a machine asks, what it refuses, how it is dropped; and the fault points of a test's host. */
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { RawJson, TransportError, makeExecution, unresolved } from '../lib/execution.js'
@@ -167,16 +168,22 @@ test('ex_sea_05_a_pause_holds_a_call_until_it_is_told_to_go_on', async (t) => {
   await other.close()
 })
 
-test('ex_sea_11_the_test_driver_drops_a_boundary_and_its_calls', (t) => {
+test('ex_sea_11_the_test_driver_drops_a_boundary_and_its_calls', { timeout: 120_000 }, async (t) => {
   const root = directoryFor(t)
   const options = { ...optionsFor(root, undefined), transport: { methods: Object.keys(memoryTransport().transport) } }
   delete options.root
   const open = { cmd: 'open', id: 1, root, now: NOW, jitter: 1, options, faults: [] }
   const input = [open, { cmd: 'call', id: 2, method: 'submit', args: WORK }].map((line) => JSON.stringify(line)).join('\n')
-  const script = `(printf '%s\\n' "$LINES_OF_IT"; sleep 2; printf '%s\\n' '{"cmd":"drop","id":3}'; sleep 1) | "$DRIVE" node`
-  const env = { ...process.env, LINES_OF_IT: input, DRIVE: join(PROJECT, 'tests', 'adapters', 'drive') }
-  const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8', env })
-  const said = stdout.trim().split('\n').map((line) => JSON.parse(line))
+  const driver = spawn(join(PROJECT, 'tests', 'adapters', 'drive'), ['node'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => driver.kill('SIGKILL'))
+  driver.stdin.write(`${input}\n`)
+  const said = []
+  for await (const line of createInterface({ input: driver.stdout })) {
+    said.push(JSON.parse(line))
+    // Dropped in the middle of the call.
+    if (said.at(-1).ask !== undefined) driver.stdin.write('{"cmd":"drop","id":3}\n')
+    if (said.at(-1).done === 3) driver.stdin.end()
+  }
   assert.deepEqual(said.map(({ done, ask, aborted }) => [done ?? null, ask === undefined ? null : 'ask', aborted === undefined ? null : 'aborted']), [
     [1, null, null], [null, 'ask', null], [null, null, 'aborted'], [3, null, null],
   ])

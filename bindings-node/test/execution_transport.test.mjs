@@ -10,6 +10,7 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CAPABILITIES, hostedAgents } from '../../examples/node-coordinator/transport.mjs'
 import { TransportError, checkTransport, dispatchNotSentError, fittingEvents, makeExecution } from '../lib/execution.js'
+import { until } from '../test-support/creates.mjs'
 import { providerFor } from '../test-support/provider.mjs'
 import { directoryFor } from '../test-support/seat.mjs'
 
@@ -140,14 +141,15 @@ test('ex_tra_07_a_call_that_was_given_up_leaves_no_connection_and_makes_no_other
     await once(server, 'listening')
     t.after(() => server.close())
     const transport = hostedAgents({ address: `http://127.0.0.1:${server.address().port}`, key: KEY })
-    const execution = boundaryOf(t, transport, { limits: { deadlineMs: 300 } })
+    const execution = boundaryOf(t, transport, { limits: { deadlineMs: 1_000 } })
     assert.equal((await caught(execution.submit(WORK))).reason, 'deadline')
+    await until(() => lines.open === 0, 'no connection is left')
     await pause(250)
     assert.deepEqual(lines, { opened: 1, open: 0 })
   }
 })
 
-test('ex_tra_18_the_check_follows_a_job_to_its_end_collects_it_and_goes_on', { timeout: 60_000 }, async (t) => {
+test('ex_tra_18_the_check_follows_a_job_to_its_end_collects_it_and_goes_on', { timeout: 180_000 }, async (t) => {
   const provider = await providerFor(t, join(directoryFor(t), 'provider.json'))
   await provider.control('/agents', { lines: 8, everyMs: 500, costUsd: 0.25, page: 3 })
   const look = async () => {

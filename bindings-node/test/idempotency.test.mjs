@@ -106,7 +106,7 @@ test('ik_05_a_reservation_that_was_forgotten_goes_with_its_garbage', async (t) =
       const store = await IdempotencyStore.open(process.argv[1])
       const name = ['things.create', ['org'], 'k']
       await (async () => { console.log((await store.begin(...name, 'a')).kind) })()
-      for (let turn = 0; turn < 50 && (await store.inspect(...name)) !== null; turn += 1) {
+      for (let turn = 0; turn < 3000 && (await store.inspect(...name)) !== null; turn += 1) {
         await new Promise((resolve) => setTimeout(resolve, 10))
         gc()
       }

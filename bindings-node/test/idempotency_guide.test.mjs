@@ -37,7 +37,7 @@ test('every_block_that_ends_runs_as_it_stands', async (t) => {
   assert.deepEqual(said, ['true\n', 'true\nimport-1\n', 'unknown\ninvoice-7\n'])
 })
 
-test('the_server_of_the_guide_makes_one_thing_for_many_clients', { timeout: 60_000 }, async (t) => {
+test('the_server_of_the_guide_makes_one_thing_for_many_clients', { timeout: 180_000 }, async (t) => {
   const servers = blocks.filter((block) => block.includes('process.env.PORT'))
   assert.deepEqual(servers.map((block) => /from '(node:http|express|fastify)'/.exec(block)[1]), ['node:http', 'express', 'fastify'])
   const probe = createServer().listen(0, '127.0.0.1')

@@ -49,11 +49,11 @@ class StoreCase(unittest.TestCase):
             self.assertEqual(holder.stdout.readline(), "held\n")
             yield
         finally:
-            holder.communicate(timeout=30)
+            holder.communicate(timeout=60)
 
 
 @contextlib.contextmanager
-def watchdog(seconds=30):
+def watchdog(seconds=120):
     """Kills the process where something in it waits for ever: no Python of it would run to say so."""
     signal.alarm(seconds)
     try:

@@ -9,7 +9,7 @@ import unittest
 import gallivant
 from gallivant import aio, words
 
-from .support import CLAIMANT, SeatCase, held_lock, run_python, same
+from .support import AT_ONCE, CLAIMANT, PATIENT, SeatCase, held_lock, run_python, same
 
 BRIEF = gallivant.Options(lock_wait_ms=300)
 NEW = {"agent": "worker", "harness": "claude", "pty_session": "w1"}
@@ -103,39 +103,35 @@ class Calls(AioCase):
             self.assertIsNone(owned)
 
     async def test_the_loop_runs_while_calls_wait(self):
-        writer = await self.claimed_aio(options=BRIEF)
-        longest, turns = 0.0, 0
+        writer = await self.claimed_aio(options=PATIENT)
         with held_lock(self.seat):
             tasks = [asyncio.ensure_future(writer.observe("idle")) for _ in range(5)]
-            last = time.monotonic()
-            while not all(task.done() for task in tasks):
+            # A call that kept the loop would be over, as busy, before the loop's next turn.
+            for _ in range(20):
                 await asyncio.sleep(0.005)
-                now = time.monotonic()
-                longest, last, turns = max(longest, now - last), now, turns + 1
-        for task in tasks:
-            self.assertIsInstance(task.exception(), gallivant.HarnessStateBusyError)
-        self.assertGreater(turns, 10)
-        self.assertLess(longest, 0.2)
+            self.assertFalse(any(task.done() for task in tasks))
+        for report in await asyncio.gather(*tasks):
+            self.assertIn(report.outcome, ("landed", "coalesced"))
 
 
 class Cancelling(AioCase):
     async def test_cancelling_ends_the_wait_and_nothing_is_written_afterwards(self):
-        writer = await self.claimed_aio()
+        writer = await self.claimed_aio(options=PATIENT)
         before = self.bytes()
         for waiting in (
             lambda: writer.observe("idle"),
             lambda: writer.ended("exit 0"),
             lambda: writer.lock_current_ownership(),
-            lambda: aio.claim(self.seat, **CLAIMANT),
-            lambda: aio.Session.start(self.seat, **NEW),
+            lambda: aio.claim(self.seat, **CLAIMANT, options=PATIENT),
+            lambda: aio.Session.start(self.seat, **NEW, options=PATIENT),
         ):
-            self.assertLess(await self.cancel_while_locked(waiting()), 1)
+            self.assertLess(await self.cancel_while_locked(waiting()), AT_ONCE)
         await asyncio.sleep(0.2)
         self.assertEqual(self.bytes(), before)
         self.assertTrue(await writer.observe("idle"))
 
     async def test_a_second_cancellation_does_not_cut_the_first_short(self):
-        writer = await self.claimed_aio()
+        writer = await self.claimed_aio(options=PATIENT)
         with held_lock(self.seat):
             task = asyncio.ensure_future(writer.observe("idle"))
             await asyncio.sleep(0.2)
@@ -149,21 +145,21 @@ class Cancelling(AioCase):
         self.assertEqual(self.bytes(), before)
 
     async def test_a_time_limit_ends_the_wait(self):
-        writer = await self.claimed_aio()
+        writer = await self.claimed_aio(options=PATIENT)
         with held_lock(self.seat):
             started = time.monotonic()
             with self.assertRaises(asyncio.TimeoutError):
                 await asyncio.wait_for(writer.observe("idle"), 0.2)
-            self.assertLess(time.monotonic() - started, 1.5)
+            self.assertLess(time.monotonic() - started, AT_ONCE)
 
     async def test_a_block_that_is_cancelled_while_it_is_entered_holds_nothing(self):
-        writer = await self.claimed_aio(options=BRIEF)
+        writer = await self.claimed_aio(options=PATIENT)
 
         async def enter():
             async with writer.current_ownership():
                 self.fail("the block ran")
 
-        self.assertLess(await self.cancel_while_locked(enter()), 1)
+        self.assertLess(await self.cancel_while_locked(enter()), AT_ONCE)
         self.assertTrue(await writer.observe("idle"))
 
     async def test_a_cancelled_block_ends_its_session_as_an_error(self):
@@ -183,13 +179,13 @@ class Cancelling(AioCase):
         self.assertEqual(self.record()["exit"], "error")
 
     async def test_calls_beyond_the_pool_wait_their_turn_and_can_be_cancelled(self):
-        writer = await self.claimed_aio()
+        writer = await self.claimed_aio(options=PATIENT)
         with held_lock(self.seat):
             tasks = [asyncio.ensure_future(writer.observe("idle")) for _ in range(40)]
             await asyncio.sleep(0.2)
             for task in tasks:
                 task.cancel()
-            done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+            done = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), AT_ONCE)
         self.assertTrue(all(isinstance(result, asyncio.CancelledError) for result in done))
         self.assertTrue(await writer.observe("idle"))
 
@@ -198,10 +194,10 @@ class Probing(AioCase):
     async def asyncSetUp(self):
         self.writer = await self.claimed_aio()
         await self.writer.observe("active")
-        self.reader = aio.Reader(self.seat, options=gallivant.Options(probe_budget_ms=200))
+        self.reader = aio.Reader(self.seat, options=gallivant.Options(probe_budget_ms=60_000))
 
-    async def judged(self, probe):
-        state = await self.reader.read(probe)
+    async def judged(self, probe, reader=None):
+        state = await (reader or self.reader).read(probe)
         return state.reason if state.is_unknown else state.state
 
     async def test_a_probe_may_be_a_coroutine_function(self):
@@ -237,7 +233,8 @@ class Probing(AioCase):
             return "dead"
 
         self.assertEqual(await self.judged(raising), "active")
-        self.assertEqual(await self.judged(slow), "active")
+        hasty = aio.Reader(self.seat, options=gallivant.Options(probe_budget_ms=200))
+        self.assertEqual(await self.judged(slow, hasty), "active")
         self.assertEqual(cancelled, [True])
 
     async def test_hs_79_a_coroutine_is_asked_only_where_its_answer_decides(self):
@@ -323,14 +320,15 @@ class Processes(SeatCase):
             started = time.monotonic()
             run_python(
                 "import asyncio, sys\n"
-                "from gallivant import aio\n"
+                "from gallivant import Options, aio\n"
+                "patient = Options(lock_wait_ms=60_000)\n"
                 "async def main():\n"
-                "    asyncio.ensure_future(aio.claim(sys.argv[1], agent='a', harness='h', token='t'))\n"
+                "    asyncio.ensure_future(aio.claim(sys.argv[1], agent='a', harness='h', token='t', options=patient))\n"
                 "    await asyncio.sleep(0.2)\n"
                 "asyncio.run(main())\n",
                 self.seat,
             )
-            self.assertLess(time.monotonic() - started, 5)
+            self.assertLess(time.monotonic() - started, AT_ONCE)
 
     def test_a_program_that_ends_while_a_call_is_past_its_wait_lets_it_finish(self):
         said = run_python(
@@ -347,15 +345,16 @@ class Processes(SeatCase):
     def test_a_thread_serves_one_call_after_the_other(self):
         said = run_python(
             "import asyncio, threading\n"
-            "from gallivant._offload import offload\n"
+            "from gallivant import _offload\n"
             "async def main():\n"
             "    for _ in range(200):\n"
-            "        await offload(int)\n"
+            "        await _offload.offload(int)\n"
+            "        # One that is about to wait for more is not counted on.\n"
+            "        while not _offload._pool._free: await asyncio.sleep(0.001)\n"
             "    return threading.active_count()\n"
             "print(asyncio.run(main()))\n"
         )
-        # One that is about to wait for more is not counted on.
-        self.assertLess(int(said), 10)
+        self.assertEqual(said, "2\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from unittest import mock
 import gallivant
 from gallivant import _aio_watch, aio, words
 
-from .support import Stopwatch, run_python
+from .support import AT_ONCE, Stopwatch, run_python
 from .test_fleet import FleetCase
 
 
@@ -20,7 +20,7 @@ class AioWatchCase(FleetCase, unittest.IsolatedAsyncioTestCase):
         asyncio.get_running_loop().slow_callback_duration = 60
 
     async def told(self, watch):
-        change = await asyncio.wait_for(watch.next(), 20)
+        change = await asyncio.wait_for(watch.next(), 60)
         return [(seat.path, seat.state and (seat.state.reason or seat.state.state)) for seat in change.seats]
 
 
@@ -47,13 +47,16 @@ class Telling(AioWatchCase):
                 self.assertEqual(await self.told(watch), [(".", "idle")])
                 self.assertEqual(offload.call_count, 1, "the first look")
                 taken = []
-                for state in ("active", "idle", "active"):
+                # The quickest of some: a busy machine may delay any single one.
+                for state in ("active", "idle") * 15:
                     waiting = asyncio.ensure_future(self.told(watch))
                     await asyncio.sleep(0.05)
                     with Stopwatch() as stopwatch:
                         writer.observe(state)
                         self.assertEqual(await waiting, [(".", state)])
                     taken.append(stopwatch.seconds)
+                    if taken[-1] < 0.05:
+                        break
                 self.assertLess(min(taken), 0.05)
                 self.assertEqual(offload.call_count, 1)
 
@@ -102,7 +105,7 @@ class Ending(AioWatchCase):
                 waiting.cancel()
                 with self.assertRaises(asyncio.CancelledError):
                     await waiting
-            self.assertLess(stopwatch.seconds, 0.1)
+            self.assertLess(stopwatch.seconds, AT_ONCE)
             writer.observe("active")
             with self.assertRaises(asyncio.TimeoutError):
                 await asyncio.wait_for(watch.next(), 0)
@@ -127,7 +130,7 @@ class Ending(AioWatchCase):
             await watch.next()
         watch.close()
         with self.assertRaises(gallivant.CancelledError):
-            await asyncio.wait_for(waiting, 5)
+            await asyncio.wait_for(waiting, AT_ONCE)
         with self.assertRaises(gallivant.HarnessStateInputError) as raised:
             await watch.next()
         self.assertEqual(raised.exception.reason, "closed")
@@ -179,12 +182,12 @@ class WithoutDescriptor(AioWatchCase):
                     waiting.cancel()
                     with self.assertRaises(asyncio.CancelledError):
                         await waiting
-                self.assertLess(stopwatch.seconds, 0.1)
+                self.assertLess(stopwatch.seconds, AT_ONCE)
                 waiting = asyncio.ensure_future(watch.next())
                 await asyncio.sleep(0.1)
                 watch.close()
                 with self.assertRaises(gallivant.CancelledError):
-                    await asyncio.wait_for(waiting, 5)
+                    await asyncio.wait_for(waiting, AT_ONCE)
 
 
 class Processes(FleetCase):
@@ -204,7 +207,7 @@ class Processes(FleetCase):
             "asyncio.run(main(sys.argv[1]))\n",
             self.root,
         )
-        self.assertLess(time.monotonic() - started, 10)
+        self.assertLess(time.monotonic() - started, AT_ONCE)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from gallivant.aio import AsyncExecution
 from gallivant.execution import Execution, dispatch_not_sent_error
 
 from .execution_support import CAPABILITY, NOW, SUBMIT, AsyncMemory, TaskCase, lost
-from .support import Stopwatch
+from .support import AT_ONCE, Stopwatch
 
 
 class Case(TaskCase):
@@ -135,12 +135,12 @@ class Waiting(Case):
 
         async def work():
             with self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
-                await self.task(limits={"deadlineMs": 50}).submit(SUBMIT)
+                await self.task(limits={"deadlineMs": 1_000}).submit(SUBMIT)
 
         with Stopwatch() as watch:
             asyncio.run(work())
         self.assertEqual(ended, [True])
-        self.assertLess(watch.seconds, 1.0)
+        self.assertLess(watch.seconds, AT_ONCE)
 
     def test_ex_tra_05_a_method_that_never_returns_is_left_alone_after_a_second(self):
         async def work():
@@ -155,9 +155,9 @@ class Waiting(Case):
 
             self.transport.mishaps["submit"] = never
             with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
-                await self.task(limits={"deadlineMs": 50}).submit(SUBMIT)
-            self.assertGreater(watch.seconds, 1.0)
-            self.assertLess(watch.seconds, 5.0)
+                await self.task(limits={"deadlineMs": 1_000}).submit(SUBMIT)
+            self.assertGreater(watch.seconds, 2.0)
+            self.assertLess(watch.seconds, AT_ONCE)
             self.assertEqual((await self.task().startup())["called"], ["lookup"])
             released.set()
 
@@ -226,12 +226,12 @@ class Waiting(Case):
             self.transport.mishaps["inspect"] = slow
             passing = asyncio.ensure_future(first.reconcile(force=True))
             await entered.wait()
-            waiting = asyncio.ensure_future(self.task().reconcile(force=True))
+            waiting = asyncio.ensure_future(self.task(limits={"lockWaitMs": 60_000}).reconcile(force=True))
             await asyncio.sleep(0.1)
             with Stopwatch() as watch, self.assertRaises(asyncio.CancelledError):
                 waiting.cancel()
                 await waiting
-            self.assertLess(watch.seconds, 1.0)
+            self.assertLess(watch.seconds, AT_ONCE)
             released.set()
             self.assertEqual((await passing)["error"]["code"], "EXECUTION_PROTOCOL")
             self.assertEqual(self.transport.methods.count("inspect"), 1)
@@ -261,17 +261,19 @@ class Waiting(Case):
 
     def test_the_loop_goes_on_while_a_method_waits(self):
         async def work():
+            released = asyncio.Event()
+
             async def slow(call):
-                await asyncio.sleep(0.2)
+                await released.wait()
                 return {"providerJobId": "job-1", "turnId": "turn-1"}
 
             self.transport.mishaps["submit"] = slow
-            submitting, turns = asyncio.ensure_future(self.task().submit(SUBMIT)), 0
-            while not submitting.done():
+            submitting = asyncio.ensure_future(self.task().submit(SUBMIT))
+            for _ in range(20):
                 await asyncio.sleep(0.005)
-                turns += 1
-            self.assertEqual(submitting.result()["acceptance"], "accepted")
-            self.assertGreater(turns, 10)
+            self.assertFalse(submitting.done())
+            released.set()
+            self.assertEqual((await submitting)["acceptance"], "accepted")
 
         asyncio.run(work())
 
@@ -312,7 +314,7 @@ class Failing(Case):
 
         with Stopwatch() as watch:
             asyncio.run(work())
-        self.assertLess(watch.seconds, 5.0)
+        self.assertLess(watch.seconds, AT_ONCE)
 
     def test_a_process_host_is_awaited(self):
         class Host:

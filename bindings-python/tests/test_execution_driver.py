@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import threading
-import time
 import unittest
 
 import gallivant
@@ -14,7 +13,7 @@ from gallivant import execution
 from gallivant.execution import Signal, TransportError
 
 from .execution_support import SUBMIT, Never, TaskCase, lost
-from .support import Stopwatch
+from .support import AT_ONCE, Stopwatch
 
 
 class Waiting(TaskCase):
@@ -34,22 +33,22 @@ class Waiting(TaskCase):
         fired = []
 
         def late(call):
-            fired.append(call.signal.wait(10))
+            fired.append(call.signal.wait(60))
             return {"providerJobId": "job-late", "turnId": "turn-late"}
 
         self.transport.mishaps["submit"] = late
         with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
-            self.made(limits={"deadlineMs": 50}).submit(SUBMIT)
+            self.made(limits={"deadlineMs": 1_000}).submit(SUBMIT)
         self.assertEqual(fired, [True])
-        self.assertLess(watch.seconds, 1.0)
+        self.assertLess(watch.seconds, AT_ONCE)
         self.assertEqual(self.acceptance(), "unknown")
 
     def test_ex_tra_05_a_method_that_never_returns_is_left_alone_after_a_second(self):
         self.never()
         with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
-            self.made(limits={"deadlineMs": 50}).submit(SUBMIT)
-        self.assertGreater(watch.seconds, 1.0)
-        self.assertLess(watch.seconds, 5.0)
+            self.made(limits={"deadlineMs": 1_000}).submit(SUBMIT)
+        self.assertGreater(watch.seconds, 2.0)
+        self.assertLess(watch.seconds, AT_ONCE)
         self.assertTrue(self.transport.calls[0].signal.fired)
         # The boundary is usable while it still runs.
         self.assertEqual(self.made().startup()["called"], ["lookup"])
@@ -79,7 +78,7 @@ class Waiting(TaskCase):
         holder.entered.wait()
         threading.Timer(0.1, given_up.fire).start()
         with self.assertRaises(gallivant.ExecutionBusyError) as raised:
-            self.made().reconcile(force=True, signal=given_up)
+            self.made(limits={"lockWaitMs": 60_000}).reconcile(force=True, signal=given_up)
         self.assertEqual(raised.exception.reason, "aborted")
         with self.assertRaises(gallivant.ExecutionBusyError) as raised:
             self.made(limits={"lockWaitMs": 0}).reconcile(force=True)
@@ -106,7 +105,7 @@ class Waiting(TaskCase):
         with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionInputError) as raised:
             waiting.reconcile(force=True)
         self.assertEqual(raised.exception.reason, "closed")
-        self.assertLess(watch.seconds, 5)
+        self.assertLess(watch.seconds, AT_ONCE)
         holder.released.set()
         passing.join()
 
@@ -175,7 +174,7 @@ class Clock(TaskCase):
         self.transport.mishaps["submit"] = wait
         with Stopwatch() as watch, self.assertRaises(gallivant.ExecutionAcceptanceUnknownError):
             self.made().submit(SUBMIT)
-        self.assertLess(watch.seconds, 5.0)
+        self.assertLess(watch.seconds, AT_ONCE)
 
 
 class Failing(TaskCase):
@@ -306,9 +305,8 @@ class Processes(TaskCase):
             self.made(limits={"lockWaitMs": 0}).startup()
         machine.close()
         self.transport.mishaps["inspect"] = lost
-        started = time.monotonic()
+        # It would be busy if the child's end or the parent's machine held the lock still.
         self.made().startup()
-        self.assertLess(time.monotonic() - started, 5)
 
 
 if __name__ == "__main__":

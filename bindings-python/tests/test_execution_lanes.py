@@ -14,7 +14,7 @@ ACCOUNT = ("memory", "me")
 
 class Lanes(unittest.TestCase):
     def test_ex_sch_25_at_most_so_many_run_at_a_time_and_results_keep_their_order(self):
-        lock, running, most = threading.Lock(), 0, 0
+        lock, running, most, together = threading.Lock(), 0, 0, threading.Barrier(4)
 
         def task(number):
             def run():
@@ -22,6 +22,8 @@ class Lanes(unittest.TestCase):
                 with lock:
                     running += 1
                     most = max(most, running)
+                if number < 4:
+                    together.wait(60)
                 time.sleep(0.01 * (5 - number % 5))
                 with lock:
                     running -= 1
@@ -46,7 +48,7 @@ class Lanes(unittest.TestCase):
             if len(done) == 9:
                 released.set()
 
-        self.assertEqual(len(run_lane([lambda: released.wait(20), *[last] * 9], 2)), 10)
+        self.assertEqual(len(run_lane([lambda: released.wait(60), *[last] * 9], 2)), 10)
         self.assertEqual(done, list(range(9)))
 
     def test_a_concurrency_out_of_range_is_refused_and_nothing_runs(self):
@@ -81,18 +83,18 @@ class Dispatches(TaskCase):
     def test_ex_sch_29_a_dispatch_is_retried_once_its_probe_has_succeeded(self):
         refresh = self.store.begin(*ACCOUNT)
         threading.Timer(0.1, lambda: refresh.record_json('{"ok":true}')).start()
-        [result] = self.run_one(timeout=20)
+        [result] = self.run_one(timeout=60)
         self.assertEqual((result.value, result.is_refused, self.ran), ("sent", False, [1]))
 
     def test_ex_sch_31_without_a_probe_or_with_one_that_fails_or_is_late_it_stays_refused(self):
-        self.assertTrue(self.run_one(timeout=20)[0].is_refused)
+        self.assertTrue(self.run_one(timeout=60)[0].is_refused)
         refresh = self.store.begin(*ACCOUNT)
         self.assertTrue(self.run_one(timeout=0.05)[0].is_refused)
         given_up = Signal()
         threading.Timer(0.05, given_up.fire).start()
-        self.assertTrue(self.run_one(timeout=20, signal=given_up)[0].is_refused)
+        self.assertTrue(self.run_one(timeout=60, signal=given_up)[0].is_refused)
         threading.Timer(0.05, refresh.give_up).start()
-        self.assertTrue(self.run_one(timeout=20)[0].is_refused)
+        self.assertTrue(self.run_one(timeout=60)[0].is_refused)
         self.assertEqual(self.ran, [])
 
 

@@ -12,7 +12,7 @@ import unittest
 from gallivant import errors
 from gallivant.execution import check_transport, make_execution, unresolved
 
-from .support import ROOT
+from .support import AT_ONCE, ROOT, eventually
 
 KEY = "the-key-of-a-test"
 WORK = {"operationId": "op-1", "runId": "run-1", "prompt": "mend the build", "reservationUsd": 2}
@@ -48,7 +48,7 @@ class Provider:
         self.process.stdout.close()
 
     def control(self, path="", body=None):
-        line = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=10)
+        line = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
         try:
             text = None if body is None else json.dumps(body)
             line.request("GET" if body is None else "POST", f"/control{path}", text, {"Connection": "close"})
@@ -147,11 +147,11 @@ class Rest(unittest.TestCase):
         self.assertEqual(self.came(), [1])
 
     def test_ex_tra_05_a_provider_that_hangs_ends_at_the_deadline(self):
-        execution = self.boundary(limits={"deadlineMs": 300})
+        execution = self.boundary(limits={"deadlineMs": 2_000})
         self.provider.fail("create", "hang")
         began = time.monotonic()
         self.refused(errors.ExecutionAcceptanceUnknownError, "deadline", execution=execution)
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertLess(time.monotonic() - began, AT_ONCE)
         self.assertEqual(execution.startup()["acceptance"], "accepted")
 
     def test_ex_bnd_11_a_turn_is_followed_by_cursor_collected_and_continued(self):
@@ -201,6 +201,8 @@ class Rest(unittest.TestCase):
         self.execution.submit(WORK)
         for _ in range(3):
             self.execution.reconcile(force=True)
+        # The provider sees the end of a connection when it comes to look.
+        eventually(lambda: self.provider.control()["connections"] == 0, "no connection is left")
         before = self.provider.control()
         self.assertEqual((before["requests"], before["connections"]), ({"create": 1, "look": 3}, 0))
         time.sleep(0.25)
@@ -224,12 +226,12 @@ class Rest(unittest.TestCase):
                 return {"providerJobId": "job-1", "turnId": "turn-1", "sessionId": "session-1"}
 
             def inspect(self, call):
-                call.signal.wait(5)
+                call.signal.wait(60)
 
             def cancel(self, call):
                 return {"confirmed": True}
 
-        found = check_transport(Worse(), self.look, **subject, limits={"deadlineMs": 100})
+        found = check_transport(Worse(), self.look, **subject, limits={"deadlineMs": 1_000})
         named = [f"{finding['clause']} {finding['method']}" for finding in found]
         wanted = ["EX-TRA-01 continue_", "EX-TRA-01 collect", "EX-TRA-07 submit", "EX-TRA-03 inspect", "EX-TRA-21 cancel"]
         self.assertEqual(named, wanted)

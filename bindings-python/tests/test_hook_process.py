@@ -6,17 +6,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-import tempfile
-import time
 import unittest
 
 import gallivant
 from gallivant import words
 
-from .support import PACKAGE, SeatCase, Stopwatch, contents, environment, held_lock, run_python
+from .support import AT_ONCE, PACKAGE, SeatCase, Stopwatch, comes_within, contents, environment, eventually, held_lock, run_python
 from .test_hook import payloads
 
-# The deadline, and what the machine takes to start and to reap a process beside other work.
+# The deadline, and what a quiet machine takes to start and to reap a process.
 LIMIT = 1.0 + 0.3
 STOP = b'{"hook_event_name":"Stop"}'
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -30,7 +28,7 @@ with open("/proc/self/statm") as pages:
     room = int(pages.read().split()[0]) * resource.getpagesize() + (1 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
 hook.keep_deadline()
-time.sleep(30)
+time.sleep(90)
 """
 
 
@@ -56,6 +54,13 @@ gallivant.hook.main()
 """
 
 
+def ignores(pid, signals):
+    """Whether a process ignores these by now."""
+    with open(f"/proc/{pid}/status") as status:
+        [mask] = [int(line.split()[1], 16) for line in status if line.startswith("SigIgn:")]
+    return all(mask >> (number - 1) & 1 for number in signals)
+
+
 class HookCase(SeatCase):
     def setUp(self):
         super().setUp()
@@ -73,7 +78,7 @@ class HookCase(SeatCase):
 
     def assert_harmless(self, done, seconds):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
-        self.assertLess(seconds, LIMIT)
+        self.assertLess(seconds, AT_ONCE)
 
 
 class Hooks(HookCase):
@@ -222,6 +227,14 @@ class Deadlines(HookCase):
         self.assertEqual(len(self.log()), 1)
         self.assertEqual(self.record()["state"], "active")
 
+    def test_hs_115_the_deadline_is_a_second(self):
+        def lasts():
+            with Stopwatch() as watch:
+                self.outlive([sys.executable, "-m", "gallivant.hook", "claude"])
+            return watch.seconds
+
+        comes_within(self, LIMIT, lasts)
+
     def test_a_whole_payload_counts_although_the_pipe_stays_open(self):
         self.outlive([sys.executable, "-m", "gallivant.hook", "claude"], sent=STOP)
         self.assertEqual(self.record()["state"], "idle")
@@ -236,14 +249,20 @@ class Deadlines(HookCase):
         program = f"sleep 0.5; exec {sys.executable} -m gallivant.hook claude"
         self.outlive(["sh", "-c", program], sent=STOP)
         self.assertEqual(self.record()["state"], "idle")
-        program = "import time; from gallivant import hook; hook.keep_deadline(); time.sleep(30)"
-        self.outlive(["sh", "-c", f"sleep 0.6; exec {sys.executable} -c '{program}'"])
-        self.assertIn("reason=deadline", self.log()[0])
+        program = "import time; from gallivant import hook; hook.keep_deadline(); time.sleep(90)"
+
+        def lasts():
+            with Stopwatch() as watch:
+                self.outlive(["sh", "-c", f"sleep 0.6; exec {sys.executable} -c '{program}'"])
+            self.assertIn("reason=deadline", self.log()[-1])
+            return watch.seconds
+
+        comes_within(self, LIMIT, lasts)
 
     def test_hs_115_the_deadline_holds_in_native_code_that_keeps_the_interpreter(self):
         armed = "import ctypes, os, signal, sys; from gallivant import hook; hook.keep_deadline(); hook.keep_deadline()"
         waiting = (
-            "ctypes.PyDLL(None).sleep(30)",
+            "ctypes.PyDLL(None).sleep(90)",
             "sys.stdin.buffer.read()",
             "os.read(0, 1)",
             "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM}); signal.sigwait({signal.SIGTERM})",
@@ -266,9 +285,10 @@ class Deadlines(HookCase):
         self.assertEqual(self.log(), [])
 
     def test_no_signal_but_kill_keeps_a_hook_from_serving_and_ending_with_0(self):
-        for ending in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        endings = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+        for ending in endings:
             process = self.start([sys.executable, "-m", "gallivant.hook", "claude"])
-            time.sleep(0.3)
+            eventually(lambda: process.poll() is not None or ignores(process.pid, endings), "it ignores them")
             process.send_signal(ending)
             with process.stdin, process.stdout, process.stderr:
                 out, err = process.stdout.read(), process.stderr.read()
@@ -309,10 +329,12 @@ class Deadlines(HookCase):
         self.assertEqual(said, "True\n")
 
     def test_a_hook_that_is_done_does_not_wait_for_its_deadline(self):
-        with Stopwatch() as watch:
-            for _ in range(4):
+        def lasts():
+            with Stopwatch() as watch:
                 self.hook("claude")
-        self.assertLess(watch.seconds / 4, 0.6)
+            return watch.seconds
+
+        comes_within(self, 0.6, lasts)
 
 
 class Log(HookCase):

@@ -20,7 +20,7 @@ from gallivant.idempotency import (
 )
 
 from .idempotency_support import BODY, SCOPE, StoreCase, watchdog
-from .support import Stopwatch
+from .support import AT_ONCE, Stopwatch
 
 ANSWER = bytes(range(256))
 
@@ -263,7 +263,7 @@ class Refusing(StoreCase):
             for timeout in (0.0, 0.3):
                 with Stopwatch() as watch, self.assertRaises(gallivant.IdempotencyBusyError):
                     self.begin(timeout=timeout)
-                self.assertLess(watch.seconds, timeout + 2)
+                self.assertLess(watch.seconds, timeout + AT_ONCE)
                 self.assertGreaterEqual(watch.seconds, timeout)
             self.assertIsNone(self.inspect())
             self.assertTrue(IdempotencyStore.open(self.path, busy_ms=50).capability())
@@ -289,11 +289,11 @@ class Waiting(StoreCase):
         thread = threading.Thread(target=finish)
         thread.start()
         with watchdog():
-            begun = ticket.wait(20)
+            begun = ticket.wait(100)
         answered = time.monotonic()
         thread.join()
         self.assertEqual((begun.kind, begun.how, begun.answer), ("replay", "waited", ANSWER))
-        self.assertLess(answered - landed[0], 1)
+        self.assertLess(answered - landed[0], AT_ONCE)
 
     def test_ik_06_a_release_hands_the_create_to_one_who_waits(self):
         reservation = self.begin()
@@ -301,7 +301,7 @@ class Waiting(StoreCase):
         begun = []
 
         def wait(ticket):
-            one = ticket.wait(20)
+            one = ticket.wait(60)
             if one.kind == "create":
                 one.complete("h-1", b"")
             begun.append((one.kind, one.how))
@@ -318,10 +318,10 @@ class Waiting(StoreCase):
     def interrupted(self, wait):
         with watchdog():
             timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
-            timer.start()
             with Stopwatch() as watch, self.assertRaises(KeyboardInterrupt):
+                timer.start()
                 wait()
-            self.assertLess(watch.seconds, 2)
+            self.assertLess(watch.seconds, AT_ONCE)
             timer.join()
 
     def test_ctrl_c_ends_a_wait_for_a_create(self):
@@ -330,7 +330,7 @@ class Waiting(StoreCase):
 
     def test_ctrl_c_ends_a_wait_for_a_busy_store(self):
         with self.busy():
-            self.interrupted(lambda: self.begin(timeout=60))
+            self.interrupted(lambda: self.begin(timeout=110))
 
     def test_a_cancel_ends_a_wait_and_nothing_is_reserved(self):
         held = self.begin()
@@ -340,7 +340,7 @@ class Waiting(StoreCase):
         timer.start()
         with watchdog(), Stopwatch() as watch, self.assertRaises(gallivant.CancelledError):
             cancel.run(ticket.wait, None)
-        self.assertLess(watch.seconds, 2)
+        self.assertLess(watch.seconds, AT_ONCE)
         held.release()
         self.assertIsNone(self.inspect())
 
@@ -348,7 +348,7 @@ class Waiting(StoreCase):
         reservation = self.begin()
         ticket = self.begin()
         begun = []
-        waiter = threading.Thread(target=lambda: begun.append(ticket.wait(30)))
+        waiter = threading.Thread(target=lambda: begun.append(ticket.wait(60)))
         with watchdog():
             waiter.start()
             for number in range(50):
@@ -389,7 +389,7 @@ class Waiting(StoreCase):
         def create():
             one = self.begin()
             if one.kind == "in_progress":
-                one = one.wait(30)
+                one = one.wait(60)
             if one.kind == "create":
                 one.complete("h-1", ANSWER)
             begun.append((one.kind, getattr(one, "answer", ANSWER)))

@@ -1,6 +1,7 @@
 """Watches: being told of changes, and what a wait is ended by."""
 
 import errno
+import itertools
 import os
 import select
 import signal
@@ -14,10 +15,10 @@ import gallivant
 from gallivant import words
 from gallivant.testing import TestHost
 
-from .support import Stopwatch, run_python, start_python
+from .support import Stopwatch, comes_within, run_python, start_python
 from .test_fleet import FleetCase
 
-LONG = 20
+LONG = 60
 
 
 class WatchCase(FleetCase):
@@ -59,13 +60,16 @@ class Telling(WatchCase):
         writers = [self.agent(f"a{index}") for index in range(3)]
         watch = self.fleet()
         self.assertEqual(self.told(watch), [("a0", "idle"), ("a1", "idle"), ("a2", "idle")])
-        taken = []
-        for index, state in enumerate(("active", "idle", "active")):
+        states = itertools.cycle(("active", "idle"))
+
+        def tell():
+            state = next(states)
             with Stopwatch() as stopwatch:
                 writers[1].observe(state)
                 self.assertEqual(self.told(watch), [("a1", state)])
-            taken.append(stopwatch.seconds)
-        self.assertLess(min(taken), 0.05)
+            return stopwatch.seconds
+
+        comes_within(self, 0.05, tell)
         self.agent("new/deep")
         while ("new/deep", "idle") not in self.told(watch):
             pass
@@ -111,8 +115,8 @@ class Telling(WatchCase):
 
         watch = self.record(probe=probe, probe_interval_ms=20)
         self.assertEqual(self.told(watch), [(".", "idle")])
-        self.assertIsNone(watch.next(0.2), "the same once more is no change")
-        self.assertGreater(len(asked), 2)
+        while len(asked) < 3:
+            self.assertIsNone(watch.next(0.1), "the same once more is no change")
         alive[0] = False
         self.assertEqual(self.told(watch), [(".", words.UNKNOWN_SESSION_DEAD)])
         self.assertEqual(self.told(self.record(probe="dead")), [(".", words.UNKNOWN_SESSION_DEAD)])
@@ -120,7 +124,8 @@ class Telling(WatchCase):
         self.assertEqual(self.told(self.record(probe=process)), [(".", "idle")])
 
     def test_hs_93_it_fires_when_an_answer_changes_by_time_alone(self):
-        options = gallivant.Options(stale_ms=300)
+        # Long enough for the first look to come before.
+        options = gallivant.Options(stale_ms=3_000)
         self.agent("a", options=options)
         watch = self.fleet(options=options)
         self.assertEqual(self.told(watch), [("a", "idle")])
@@ -154,10 +159,6 @@ class Telling(WatchCase):
 class Ending(WatchCase):
     """What ends a wait."""
 
-    def quickest(self, end):
-        """How long an end takes, at its quickest of three: the rest is the machine's."""
-        self.assertLess(min(end() for _ in range(3)), 0.1)
-
     def test_closing_from_another_thread_ends_a_wait_and_an_iteration(self):
         def end():
             watch, raised = self.record(), []
@@ -178,7 +179,7 @@ class Ending(WatchCase):
             self.assertEqual(len(raised), 1)
             return stopwatch.seconds
 
-        self.quickest(end)
+        comes_within(self, 0.1, end)
         watch = self.record()
         closing = threading.Timer(0.2, watch.close)
         closing.start()
@@ -225,7 +226,7 @@ class Ending(WatchCase):
             self.assertEqual((said, err), ("interrupted", ""))
             return float(at) - sent
 
-        self.quickest(end)
+        comes_within(self, 0.1, end)
 
     def test_a_signal_that_another_thread_gets_is_handled_within_a_tenth_of_a_second(self):
         watch = self.record()
@@ -256,7 +257,7 @@ class Ending(WatchCase):
             thread.join()
             return taken
 
-        self.quickest(end)
+        comes_within(self, 0.1, end)
 
     def test_a_signal_handler_that_returns_lets_the_wait_go_on(self):
         watch = self.record()
@@ -293,7 +294,7 @@ class Ending(WatchCase):
             waiting.join()
             return raised[0] - set_at
 
-        self.quickest(end)
+        comes_within(self, 0.1, end)
         with self.assertRaises(gallivant.CancelledError):
             cancels[0].run(watch.next)
         self.assertIsNone(watch.next(0))
@@ -303,19 +304,19 @@ class Ending(WatchCase):
     def test_other_threads_run_while_one_waits_and_cannot_use_the_watch(self):
         watch = self.record()
         watch.next()
-        waiting = threading.Thread(target=watch.next, args=(0.5,))
+        told = []
+        waiting = threading.Thread(target=lambda: told.append(watch.next(LONG)))
         waiting.start()
-        turns, refused = 0, 0
-        while waiting.is_alive():
-            turns += 1
-            if 100 <= turns < 103:
-                with self.assertRaises(gallivant.HandleBusyError):
-                    watch.next(0)
-                refused += 1
+        # This thread has turns although the other one waits.
+        for _ in range(100):
             time.sleep(0.001)
-        self.assertGreater(turns, 100)
-        self.assertEqual(refused, 3)
-        self.assertIsNone(watch.next(0))
+        for _ in range(3):
+            with self.assertRaises(gallivant.HandleBusyError):
+                watch.next(0)
+        self.assertTrue(waiting.is_alive())
+        self.agent("a")
+        waiting.join()
+        self.assertEqual([len(change.seats) for change in told], [1])
 
     def test_what_a_probe_raises_is_raised_and_the_change_is_told_by_the_next_call(self):
         self.agent("a")

@@ -289,7 +289,7 @@ fn following_ends_once_the_run_has_settled() {
     assert_eq!(following.try_wait().expect("it can be looked at"), None, "its output is not taken in yet");
     append(&task, &["two"]);
     let taken = json!({"version": 1, "cursor": 4, "pending": false, "discarding": false, "page": null});
-    task.plant("run-1/local-output.json", taken.to_string());
+    task.replace("run-1/local-output.json", taken.to_string());
     assert_eq!(following.wait().expect("it ends").code(), Some(0));
     let mut shown = String::new();
     following.stdout.take().expect("a pipe").read_to_string(&mut shown).expect("read");

@@ -69,7 +69,7 @@ impl Terminal {
                 let rest = self.text.split_off(at + expected.len());
                 return std::mem::replace(&mut self.text, rest);
             }
-            match self.shown.recv_timeout(Duration::from_secs(20)) {
+            match self.shown.recv_timeout(Duration::from_secs(60)) {
                 Ok(piece) => self.text.push_str(&String::from_utf8_lossy(&piece)),
                 Err(error) => panic!("{error}: `{expected}` is not shown, but `{}`", self.text),
             }
@@ -95,7 +95,7 @@ fn there_is_colour_and_width_on_a_terminal_and_none_where_it_is_not_wanted() {
         let mut terminal = Terminal::open(command, columns);
         assert!(terminal.child.wait().expect("it ends").success());
         let mut text = String::new();
-        while let Ok(piece) = terminal.shown.recv_timeout(Duration::from_millis(300)) {
+        while let Ok(piece) = terminal.shown.recv_timeout(Duration::from_secs(60)) {
             text.push_str(&String::from_utf8_lossy(&piece));
         }
         text

@@ -39,7 +39,7 @@ fn until_it_says(child: &mut Child, line: &str) {
 }
 
 fn eventually(what: impl Fn() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if what() {
             return;
         }
@@ -202,6 +202,8 @@ fn whoever_takes_a_seat_that_is_in_use_is_told() {
             .spawn()
             .expect("it runs");
     until_it_says(&mut first, "up");
+    // The program may be up before its wrapper has noted that it runs.
+    eventually(|| seen(root.path()).0 == State::Ready);
     let second = shell(root.path(), "exit 0").with_status(0);
     let told = "gallivant: took the seat over from a session that still lives, harness=`sh`\r\n";
     assert_eq!(second.err, told);

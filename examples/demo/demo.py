@@ -62,7 +62,7 @@ def start_session(agents: str, agent: str, harness: str, run: str, *replay: str)
     return subprocess.Popen(wrapper, start_new_session=True)
 
 
-def wait_for(condition, seconds: float = 20) -> None:
+def wait_for(condition, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -96,6 +96,8 @@ def check_built(status_bar: str) -> None:
 
 def main(status_bar: str = STATUS_BAR, pause: str = "0.2") -> None:
     check_built(status_bar)
+    # Long enough for everybody who watches to show it.
+    shown = 6 * float(pause)
     with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as agents:
         for agent in ("claude", "codex", "doomed"):
             os.mkdir(os.path.join(agents, agent))
@@ -117,11 +119,11 @@ def main(status_bar: str = STATUS_BAR, pause: str = "0.2") -> None:
             doomed = start_session(agents, "doomed", "claude", "claude-code.headless", pause, "PreToolUse")
             reader = gallivant.Reader(os.path.join(agents, "doomed"))
             wait_for(lambda: (state := reader.read()) is not None and state.state == "active")
-            time.sleep(1.2)
+            time.sleep(shown)
             os.kill(doomed.pid, signal.SIGKILL)
             doomed.wait()
             say("demo", f"kill -9 {doomed.pid}")
-            time.sleep(1.2)
+            time.sleep(shown)
             explain(agents, "doomed")
         finally:
             if doomed is not None:
@@ -130,7 +132,7 @@ def main(status_bar: str = STATUS_BAR, pause: str = "0.2") -> None:
                 program.terminate()
                 program.wait()
             for speaker in speakers:
-                speaker.join(timeout=5)
+                speaker.join(timeout=60)
     with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as place:
         paid_work(place, say, relay, wait_for)
     with tempfile.TemporaryDirectory(prefix="gallivant-demo-") as place:

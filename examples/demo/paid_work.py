@@ -39,7 +39,7 @@ class Program:
 
     def ask(self, path, body=None, headers=()):
         """One request, and what it is answered."""
-        line = http.client.HTTPConnection(urllib.parse.urlsplit(self.address).netloc, timeout=10)
+        line = http.client.HTTPConnection(urllib.parse.urlsplit(self.address).netloc, timeout=60)
         try:
             sent = {"Content-Type": "application/json", "Connection": "close", **dict(headers)}
             line.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), sent)
@@ -51,7 +51,7 @@ class Program:
         """Ends it without a word."""
         self.process.kill()
         self.process.wait()
-        self.speaker.join(timeout=5)
+        self.speaker.join(timeout=60)
 
 
 def paid_work(place, say, relay, wait_for):

@@ -80,14 +80,14 @@ class Terminal:
         return [Frame(frame.seconds if at else 0.0, frame.lines) for at, frame in enumerate(found)]
 
 
-def record(*arguments: str, timeout: float = 120) -> tuple[int, str, list[Frame]]:
+def record(*arguments: str, timeout: float = 400) -> tuple[int, str, list[Frame]]:
     """Runs the demo with these arguments: its status, what it printed, and what the watch has shown beside it."""
     with tempfile.TemporaryDirectory(prefix="gallivant-record-") as place:
         environment = {**os.environ, "TMPDIR": place, "NO_COLOR": "1", "TERM": "xterm"}
         demo = Terminal([sys.executable, os.path.join(HERE, "demo.py"), *arguments], env=environment)
         while not (agents := [name for name in os.listdir(place) if name.startswith("gallivant-demo-")]):
             if demo.process.poll() is not None:
-                demo.reader.join(5)
+                demo.reader.join(60)
                 return demo.process.returncode, demo.text(), []
             time.sleep(0.01)
         watch = Terminal(
@@ -100,7 +100,7 @@ def record(*arguments: str, timeout: float = 120) -> tuple[int, str, list[Frame]
             for terminal in (watch, demo):
                 terminal.process.kill()
                 terminal.process.wait()
-                terminal.reader.join(5)
+                terminal.reader.join(60)
         return status, demo.text(), watch.frames()
 
 

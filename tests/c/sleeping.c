@@ -66,17 +66,36 @@ static int says(const char *words, int within_ms)
     }
 }
 
-/* How often the bar has gone to sleep so far; -1 where the system does not tell. */
-static long sleeps(void)
+/* How often the bar has gone to sleep so far; -1 where the system does not tell. In *is_asleep, whether it sleeps now. */
+static long sleeps(int *is_asleep)
 {
-    char path[64], line[256];
+    char path[64], line[256], state = 0;
     long count = -1;
     snprintf(path, sizeof path, "/proc/%d/status", (int)bar);
     FILE *file = fopen(path, "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        sscanf(line, "State: %c", &state);
         sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+    }
     if (file != NULL)
         fclose(file);
+    if (is_asleep != NULL)
+        *is_asleep = state == 'S';
+    return count;
+}
+
+/* That count once the bar is through with what it was told: on a busy machine it may not have come to sleep yet. */
+static long settled(void)
+{
+    int is_asleep = 0;
+    long before, count = sleeps(&is_asleep);
+    for (int tries = 0; count >= 0 && tries < 100; tries++) {
+        before = count;
+        pause_ms(300);
+        count = sleeps(&is_asleep);
+        if (is_asleep && count == before)
+            break;
+    }
     return count;
 }
 
@@ -140,30 +159,28 @@ int main(int argc, char **argv)
     snprintf(a, sizeof a, "%s/a", argv[2]);
     snprintf(b, sizeof b, "%s/b", argv[2]);
     start(argv[1], a, b);
-    check(says("never observed", 10000) && says("never observed", 10000), "it says what is there");
+    check(says("never observed", 60000) && says("never observed", 60000), "it says what is there");
 
-    pause_ms(300);
-    long before = sleeps();
+    long before = settled();
     check(!says("", 2000), "it prints nothing while nothing changes");
     if (before < 0)
         printf("skip the wakes are not counted here\n");
     else
-        check(sleeps() == before, "it is not woken in two seconds in which nothing changes");
+        check(sleeps(NULL) == before, "it is not woken in two seconds in which nothing changes");
 
     observe(a);
-    check(says("idle", 10000), "it says what has changed");
+    check(says("idle", 60000), "it says what has changed");
 
     uint64_t published = clock_ms(CLOCK_MONOTONIC);
-    stale_in(b, 1500);
-    check(says("active", 10000), "it says what another program wrote");
-    pause_ms(300);
-    before = sleeps();
-    check(says("stale", 10000), "it says what time alone has changed");
+    stale_in(b, 5000);
+    check(says("active", 60000), "it says what another program wrote");
+    before = settled();
+    check(says("stale", 60000), "it says what time alone has changed");
     uint64_t taken = clock_ms(CLOCK_MONOTONIC) - published;
-    check(taken >= 1499 && taken < 4000, "it says so when it is time");
+    check(taken >= 4999 && taken < 20000, "it says so when it is time");
     /* Nothing but that instant has woken it; writing the line may have put it to sleep once more. */
     if (before >= 0)
-        check(sleeps() - before <= 3, "it is woken for it alone");
+        check(sleeps(NULL) - before <= 3, "it is woken for it alone");
 
     kill(bar, SIGKILL);
     waitpid(bar, NULL, 0);

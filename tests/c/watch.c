@@ -12,7 +12,7 @@
 
 /* How long a change may take that has to come. A change is told within 50 ms; this is for a machine that is busy or that
  * emulates every instruction. */
-static const uint64_t long_ms = 20000;
+static const uint64_t long_ms = 60000;
 /* How long it is waited to see that nothing comes. */
 static const uint64_t quiet_ms = 200;
 

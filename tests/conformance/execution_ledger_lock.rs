@@ -191,7 +191,7 @@ fn ex_led_68_a_lock_file_that_was_replaced_is_locked_again_on_the_new_one() {
         drop(old);
         assert_eq!(waiting.join().expect("no panic"), Code::ExecutionBusy);
     });
-    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
 }
 
 #[test]

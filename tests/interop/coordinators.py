@@ -18,7 +18,7 @@ ENVIRONMENT = {
 }
 
 
-def exchange(address, method, path, body=None, headers=(), timeout=10.0):
+def exchange(address, method, path, body=None, headers=(), timeout=60.0):
     """One request on a connection of its own: its status and its JSON."""
     line = http.client.HTTPConnection(urllib.parse.urlsplit(address).netloc, timeout=timeout)
     try:
@@ -51,7 +51,7 @@ class Process:
         """Kills it, or asks it to end; its status."""
         if self.process.poll() is None:
             (self.process.kill if kill else self.process.terminate)()
-        status = self.process.wait(30)
+        status = self.process.wait(120)
         self.process.stdin.close()
         self.process.stdout.close()
         return status
@@ -79,7 +79,7 @@ def coordinator(command, root, provider, log):
     return Process([*command, root, provider.address, *more, "--progress-ms", "1000"], log)
 
 
-def until(condition, seconds=30.0, pause=0.05):
+def until(condition, seconds=150.0, pause=0.05):
     """Waits until it holds, and gives what it came to."""
     deadline = time.monotonic() + seconds
     while True:

@@ -88,7 +88,7 @@ def text(path):
 
 def node(script, *arguments):
     command = ["node", "-e", script, os.path.join(ROOT, "bindings-node/lib/execution.js"), *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=180)
     if done.returncode:
         raise AssertionError(done.stderr)
     return json.loads(done.stdout)
@@ -264,7 +264,7 @@ NEVER = """
 const { makeExecution } = require(process.argv[1])
 const options = JSON.parse(process.argv[2])
 const transport = { submit: () => new Promise(() => {}), inspect() {}, collect() {}, cancel() {}, continue() {} }
-const task = makeExecution({ ...options, transport, limits: { deadlineMs: 200 } })
+const task = makeExecution({ ...options, transport, limits: { deadlineMs: 1000 } })
 const began = Date.now()
 task.submit(JSON.parse(process.argv[3])).catch(error => {
   console.log(JSON.stringify({ code: error.code, reason: error.reason, took: Date.now() - began }))
@@ -280,11 +280,11 @@ class Drivers(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.root = os.path.join(directory.name, "task")
         self.options = {"task_id": "t", "provider": "p", "account": "me", "capabilities": RECORD, "budget_usd": 8}
-        self.options.update(health="external", limits={"deadlineMs": 200})
+        self.options.update(health="external", limits={"deadlineMs": 1_000})
 
     def ended(self, error, began):
         self.assertEqual((error.code, error.reason), ("EXECUTION_ACCEPTANCE_UNKNOWN", "deadline"))
-        self.assertLess(time.monotonic() - began, 30)
+        self.assertLess(time.monotonic() - began, 15)
 
     def test_ex_tra_35_every_binding_has_drivers_in_its_idiom_and_a_method_that_never_returns_ends(self):
         import asyncio

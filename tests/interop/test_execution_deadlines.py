@@ -51,10 +51,11 @@ class Deadlines(unittest.TestCase):
         self.assertEqual(raised.exception.reason, reason)
 
     def test_ex_sch_04_a_shorter_deadline_applies_and_a_submit_that_it_ended_stays_unknown(self):
-        task = self.task("short", deadlineMs=300)
+        task = self.task("short", deadlineMs=2_000)
         began = time.monotonic()
         self.lost(task, "hang", "deadline")
-        self.assertLess(time.monotonic() - began, 10)
+        # The usual deadline is 20 s.
+        self.assertLess(time.monotonic() - began, 15)
         # Nothing but a look-up changes that.
         with self.assertRaises(errors.ExecutionAcceptanceUnknownError):
             task.submit(WORK)
@@ -64,7 +65,7 @@ class Deadlines(unittest.TestCase):
 
     def test_ex_sch_08_a_longer_deadline_changes_no_allowance_and_no_recovery(self):
         seen = []
-        for name, deadline_ms in (("short", 2_000), ("long", 120_000)):
+        for name, deadline_ms in (("short", 15_000), ("long", 120_000)):
             task = self.task(name, deadlineMs=deadline_ms)
             self.lost(task, "lose-reply", "io")
             with open(os.path.join(self.place, name, "execution.json"), encoding="utf-8") as file:

@@ -75,7 +75,7 @@ class Adapter:
     def end(self):
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
         self.process.stdout.close()
 
 
@@ -177,7 +177,7 @@ class Journals(Directories):
             writing, reading = self.adapter(writer, directory), self.adapter(reader, directory)
             reading.tell("replay", after=None)
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                read = pool.submit(reading.tell, "frames", count=count, timeout_ms=20_000)
+                read = pool.submit(reading.tell, "frames", count=count, timeout_ms=120_000)
                 for number in range(0, count, 8):
                     writing.tell("append", page=lines(number, 8))
                     writing.tell("project")

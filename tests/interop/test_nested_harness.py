@@ -52,7 +52,7 @@ class NestedHarness(unittest.TestCase):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
         if attach:
             self.session.attach(process.pid)
-        process.communicate(b"\n", timeout=60)
+        process.communicate(b"\n", timeout=180)
         self.assertEqual(process.returncode, 0)
 
     def read(self):

@@ -11,7 +11,7 @@ use gallivant_core::{Error, Host};
 use serde_json::{Value as Json, json};
 
 /// Longer than anything here takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A task of local runs.
 pub(crate) struct Ground {

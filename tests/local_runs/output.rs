@@ -276,7 +276,7 @@ fn a_run_that_prints_a_gigabyte_leaves_memory_flat_and_others_undelayed() {
     assert_eq!(printed, bytes);
     assert!(highest - before < MOST_KEPT, "{before} and then {highest}");
     // A page, not all of it: on a busy machine a pass of a quiet run may take as long.
-    assert!(longest < PATIENCE / 4, "{longest:?}");
+    assert!(longest < PATIENCE / 12, "{longest:?}");
     std::fs::write(other.place().join("go"), "").expect("written");
     assert_eq!(other.settled(1)["ok"], true);
 }

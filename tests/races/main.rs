@@ -206,7 +206,7 @@ fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_loc
     let outcome =
         writer(directory, sequence).observe(&Observation::new(State::Idle)).expect("no error").outcome;
     assert_eq!(outcome, Outcome::Landed, "seed {seed}");
-    assert!(before.elapsed() < Duration::from_secs(1), "the dead hold nothing");
+    assert!(before.elapsed() < Duration::from_secs(5), "the dead hold nothing");
 }
 
 #[test]

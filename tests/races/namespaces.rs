@@ -149,7 +149,7 @@ fn hs_94_the_death_of_a_session_in_another_pid_namespace_shows_in_its_lease() {
     let gone = || reader.read(Some(&lease)).expect("a record").unknown == Some(UnknownReason::SessionDead);
     let started = std::time::Instant::now();
     while !gone() {
-        assert!(started.elapsed().as_secs() < 10, "its lease is still held");
+        assert!(started.elapsed().as_secs() < 60, "its lease is still held");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     drop(input);

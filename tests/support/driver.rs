@@ -68,7 +68,7 @@ impl Driver {
     }
 
     pub(crate) fn hear(&self) -> Value {
-        let line = self.lines.recv_timeout(Duration::from_secs(30)).expect("the driver answers");
+        let line = self.lines.recv_timeout(Duration::from_secs(120)).expect("the driver answers");
         Value::parse(&line).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 

@@ -183,7 +183,7 @@ impl TaskRoot {
     pub(crate) fn edit(&self, change: impl FnOnce(&mut Json)) {
         let mut ledger = self.ledger();
         change(&mut ledger);
-        self.plant("execution.json", ledger.to_string());
+        self.replace("execution.json", ledger.to_string());
     }
 
     pub(crate) fn ledger(&self) -> Json {
@@ -215,6 +215,16 @@ impl TaskRoot {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         std::fs::write(path, text).expect("planted");
+    }
+
+    /// As [`TaskRoot::plant`], where a process may be reading meanwhile: it finds the old file or the whole new one.
+    pub(crate) fn replace(&self, path: &str, text: impl AsRef<[u8]>) {
+        let (path, staged) = (self.path().join(path), self.path().join(format!("{path}.staged")));
+        std::fs::write(&staged, text).expect("staged");
+        if let Ok(replaced) = std::fs::metadata(&path) {
+            std::fs::set_permissions(&staged, replaced.permissions()).expect("rights");
+        }
+        std::fs::rename(&staged, &path).expect("replaced");
     }
 
     /// A stop that waits to be applied.

@@ -167,10 +167,10 @@ fn ex_ver_04_a_command_that_prints_for_ever_is_ended_by_its_time() {
         return;
     }
     let before = ground.host.clock.awake();
-    let (ended, seen) = in_sandbox(&ground, "yes & yes & trap '' TERM INT HUP; yes", 700);
+    let (ended, seen) = in_sandbox(&ground, "yes & yes & trap '' TERM INT HUP; yes", 3_000);
     assert_eq!(ended.expect("ended"), End::TimedOut);
     assert!(seen > 262_144, "it was read on, so that it did not stand still: {seen}");
-    assert!(ground.host.clock.awake() - before < Duration::from_secs(5));
+    assert!(ground.host.clock.awake() - before < Duration::from_secs(30));
 }
 
 #[test]

@@ -210,5 +210,5 @@ fn ex_ver_36_a_git_that_hangs_is_ended_within_the_bound() {
     let before = ground.host.clock.awake();
     let (_, built) = view(&ground, &limits);
     assert!(built.is_err());
-    assert!(ground.host.clock.awake() - before < Duration::from_secs(5));
+    assert!(ground.host.clock.awake() - before < Duration::from_secs(30));
 }
