@@ -248,7 +248,7 @@ fn ik_15_a_store_that_is_opened_while_it_is_counted_is_counted_with_what_was_wri
     let world = sqlite();
     let Process { store, host, pid } = world.process(10);
     drop(store);
-    let (path, options, writing) = (world.path().to_owned(), world.options.clone(), host.clone());
+    let (path, options, writing) = (world.path().to_owned(), world.options, host.clone());
     let open = Arc::new(Mutex::new(None));
     let kept = Arc::clone(&open);
     let write = move || {
