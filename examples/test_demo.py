@@ -48,6 +48,14 @@ class Started(unittest.TestCase):
             self.ends_with_a_line("package is not built", os.path.join(demo, "demo.py"))
 
 
+class StatusBar(unittest.TestCase):
+    def test_an_output_that_cannot_be_written_is_told(self):
+        with tempfile.TemporaryDirectory() as seat, open("/dev/full", "wb") as full:
+            bar = os.path.join(TARGET, "release/examples/status-bar")
+            done = subprocess.run([bar, "--once", seat], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (1, "standard output: No space left on device\n"))
+
+
 class Wrapper(unittest.TestCase):
     def setUp(self):
         root = tempfile.TemporaryDirectory()

@@ -115,7 +115,10 @@ int main(int argc, char **argv)
             for (int i = 0; i < count; i++)
                 puts(agents[i].line);
         }
-        fflush(stdout);
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            perror("standard output");
+            return 1;
+        }
     } while (!once && (poll(descriptors, (nfds_t)count, timeout) >= 0 || errno == EINTR));
     for (int i = 0; i < count; i++)
         gallivant_harness_state_watch_free(agents[i].watch);

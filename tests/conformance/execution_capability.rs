@@ -321,6 +321,7 @@ fn ex_cap_27_a_local_preparation_needs_render_and_a_minimum_version() {
         (parts(false, Some("1.0")), "preparation.render"),
         (parts(true, None), "preparation.minimumVersion"),
         (parts(true, Some("")), "preparation.minimumVersion"),
+        (parts(true, Some("newest")), "preparation.minimumVersion"),
     ] {
         let registry = registry();
         let refused = registry.register(capability(&local("mine")), adapter, &[]).expect_err(lacks);

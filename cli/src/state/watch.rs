@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use gallivant_core::harness_state::{Change, Derived, Options, Watch, WatchOptions};
-use gallivant_core::{Host, Result as CoreResult};
+use gallivant_core::{Code, Error, Host, Result as CoreResult};
 
 use super::{list, shown};
 use crate::arguments::State;
@@ -37,7 +38,7 @@ pub(super) fn watch(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result
         let mut watch =
             Watch::fleet(root, &list::bounds(asked), list::probe(asked), &options.0, &options.1, &host)?;
         let sender = sender.clone();
-        std::thread::spawn(move || {
+        let waits = thread::Builder::new().spawn(move || {
             loop {
                 let told = watch.next(None).map(|change| change.unwrap_or_else(nothing));
                 let is_over = told.is_err();
@@ -46,6 +47,9 @@ pub(super) fn watch(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result
                 }
             }
         });
+        waits.map_err(|error| {
+            Error::new(Code::HarnessStateIo, "there is no thread to wait for changes with").with_source(error)
+        })?;
     }
     let mut seen: BTreeMap<(usize, String), Derived> = BTreeMap::new();
     let mut first = vec![true; roots.len()];

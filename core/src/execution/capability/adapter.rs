@@ -4,6 +4,7 @@ use super::super::contract::{Method, Methods};
 use super::record::{Capability, Location};
 use crate::error::{Code, Error, Result};
 use crate::json::{Object, Value};
+use crate::local_runner::profiles::version;
 
 /// What comes with a record so that it can be dispatched to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct RunnerParts {
     pub render: bool,
     /// Whether it has `configure`, which can be aborted.
     pub configure: bool,
-    /// The oldest version of the harness that enforces the preparation; not empty.
+    /// The oldest version of the harness that enforces the preparation; it holds a number.
     pub minimum_version: Option<String>,
 }
 
@@ -104,6 +105,10 @@ impl RunnerParts {
             }
             (_, brought) => {
                 preparation.minimum_version = brought.or(preparation.minimum_version.take());
+                // No harness would ever be new enough.
+                if preparation.minimum_version.as_deref().and_then(version::numbers).is_none() {
+                    return Err(refuse("a version holds no number, field=`preparation.minimumVersion`"));
+                }
                 Ok(record)
             }
         }

@@ -2,9 +2,11 @@
 //!
 //! - `profiles.json`: those that come with the library, each with the version of its harness with which it was tried;
 //! - [`Profile`], [`Profiles`]: what is read of it, and of a user's own;
-//! - `reading`: what an output says, one form a function.
+//! - `reading`: what an output says, one form a function;
+//! - `version`: the numbers of a version, and which is the older.
 
 mod reading;
+pub(crate) mod version;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -44,7 +46,7 @@ pub struct Profile {
 pub struct Preparation {
     /// The boundary that is enforced, as a capability record names it.
     pub boundary: String,
-    /// The oldest version of the harness that enforces it.
+    /// The oldest version of the harness that enforces it; it holds a number.
     pub minimum_version: String,
     /// The arguments with which the harness prints its version.
     pub version: Vec<String>,
@@ -87,7 +89,7 @@ impl Profile {
     /// Reads a profile: `{program, start, resume, prompt, mintsSession, output, tried}`, where `start` and `resume` are lists of
     /// texts and of lists of texts (optional ones), `prompt` is `stdin` or `argument`, `output` the name of a form,
     /// `tried` a version or null, and `preparation` `{boundary, minimumVersion, version, render}` or null, where `version` is
-    /// a list of texts and `render` one as `start` is.
+    /// a list of texts, `render` one as `start` is, and `minimumVersion` holds a number, as in `2.1.0`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -134,11 +136,11 @@ impl Profile {
 impl Preparation {
     fn of(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let version = value.get("version")?.as_array()?.iter().map(|text| text.as_str().map(str::to_owned));
+        let asks = value.get("version")?.as_array()?.iter().map(|text| text.as_str().map(str::to_owned));
         Some(Preparation {
             boundary: text("boundary")?,
-            minimum_version: text("minimumVersion")?,
-            version: version.collect::<Option<_>>()?,
+            minimum_version: text("minimumVersion").filter(|text| version::numbers(text).is_some())?,
+            version: asks.collect::<Option<_>>()?,
             render: arguments(value.get("render"))?,
         })
     }
@@ -269,5 +271,19 @@ mod tests {
         let own = Profile::of("mine", &Value::parse(own).expect("JSON")).expect("it is well formed");
         assert_eq!(own.arguments(&turn, &[]), ["--prompt=--do {session}"]);
         assert_eq!(own.tried, None);
+    }
+
+    #[test]
+    fn ex_pre_33_a_minimum_that_no_version_can_meet_is_malformed() {
+        let preparation = |minimum: &str| {
+            let given = format!(
+                r#"{{"boundary":"b","minimumVersion":"{minimum}","version":["--version"],"render":["run"]}}"#
+            );
+            Preparation::of(&Value::parse(&given).expect("JSON"))
+        };
+        for minimum in ["", "newest", "..", "v"] {
+            assert_eq!(preparation(minimum), None, "{minimum}");
+        }
+        assert!(["1", "v2.1.0", "codex-cli 0.171"].into_iter().all(|minimum| preparation(minimum).is_some()));
     }
 }
