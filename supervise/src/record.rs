@@ -73,11 +73,11 @@ impl RunRecord {
             && holds(format!("\"identity\":\"{}\"", identities.identity))
     }
 
-    /// Writes the record, again and again while the disk refuses it.
+    /// Writes the record, again and again while the disk refuses it. Where the run's directory has been removed nobody reads it.
     pub(crate) fn keep(&self, identities: &Identities, end: &Ending) {
         let text = self.text(identities, end);
         let (mut waited, mut pause) = (0, 1);
-        while self.write(text.as_bytes()).is_err() && waited < PATIENCE_MS {
+        while self.write(text.as_bytes()).is_err() && waited < PATIENCE_MS && !self.directory.is_removed() {
             system::sleep_ms(pause);
             waited += pause;
             pause = (pause * 2).min(LONGEST_PAUSE_MS);

@@ -30,6 +30,14 @@ impl Drop for Descriptor {
 }
 
 impl Descriptor {
+    /// Whether a directory has no name any more, so that nothing can be made in it.
+    pub(crate) fn is_removed(&self) -> bool {
+        // SAFETY: a structure of numbers, in which zeros are a value.
+        let mut seen: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: the structure outlives the call.
+        check(unsafe { libc::fstat(self.0, &mut seen) }).is_ok() && seen.st_nlink == 0
+    }
+
     pub(crate) fn sync(&self) -> Result<()> {
         // By fsync(2) of macOS its `fsync` leaves what is written in the drive. A file system that knows no more has that alone.
         #[cfg(target_os = "macos")]

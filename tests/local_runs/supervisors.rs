@@ -106,6 +106,18 @@ fn a_supervisor_that_is_asked_to_end_ignores_it_and_the_tree_is_still_recorded()
 }
 
 #[test]
+fn a_supervisor_whose_run_was_removed_ends_with_its_tree() {
+    let ground = Ground::new();
+    let job = ground.start(1, "echo $$ > pid; while test ! -e go; do sleep 0.01; done");
+    let (harness, supervisor) = (ground.marked_pid("pid"), pid(&job["process"]["supervisor"]));
+    std::fs::remove_dir_all(ground.task().join("run-1")).expect("removed");
+    assert!(is_alive(harness) && is_alive(supervisor));
+    std::fs::write(ground.place().join("go"), "").expect("written");
+    eventually("its end", || !is_alive(supervisor));
+    assert!(!is_alive(harness) && !ground.task().join("run-1").exists());
+}
+
+#[test]
 fn a_storm_of_kills_leaves_no_process_and_no_claim_that_is_not_so() {
     let seed: u64 = std::env::var("GALLIVANT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let rounds: u64 =
