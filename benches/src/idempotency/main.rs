@@ -3,8 +3,11 @@
 //! The floor is the same SQLite with the same settings, prepared statements and a row of the same size: two bare commits
 //! for a claim and its completion, one prepared SELECT for a replay. Floor, row and floor again take turns, and the
 //! median of the ratios is told. With `--claims` (1,000,000 by default) the store is filled first, and the same is
-//! measured once more, with the sweep of all that expired and the creates that run beside it.
+//! measured once more, with the sweep of all that expired, the creates that run beside it, and what the disk takes for the
+//! pages of as many calls.
 #![allow(clippy::disallowed_methods, reason = "a measurement prepares and times by itself")]
+
+mod disk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -122,6 +125,13 @@ fn measure(root: &Path, claims: u64, rounds: usize) {
         begins.len(),
         longest(&begins),
         most(&begins)
+    );
+    let bare = disk::calls(&path, root, calls.len());
+    println!(
+        "  the disk alone, {} times the syncs and pages of a call: longest {:.1} ms, 99.9 % {:.1} ms",
+        bare.len(),
+        longest(&bare),
+        most(&bare)
     );
 }
 
