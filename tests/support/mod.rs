@@ -3,6 +3,7 @@
 
 pub(crate) mod driver;
 pub(crate) mod ground;
+pub(crate) mod locks;
 pub(crate) mod memory_task;
 pub(crate) mod output;
 pub(crate) mod pass;
