@@ -358,9 +358,7 @@ fn c_020_a_lock_ends_with_its_holder_and_not_with_the_programs_that_it_started()
 /// time while nobody holds it, and whoever waits on the removed one has to find the new one.
 #[test]
 fn c_022_at_most_one_holder_although_the_lock_file_is_removed_again_and_again() {
-    let mut seat = Seat::new();
-    // Nobody takes turns, so that one of eight may be the last for long.
-    seat.options.lock_wait = Duration::from_secs(120);
+    let seat = Seat::new();
     let owner = seat.owner("tok-a");
     let (inside, most, removed, stop) =
         (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));

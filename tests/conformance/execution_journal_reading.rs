@@ -361,7 +361,7 @@ fn a_replay_follows_a_live_log_on_the_real_disk() {
     });
     let mut seen = Vec::new();
     while seen.len() < 60 {
-        let frame = follower.next(Some(Duration::from_secs(20))).expect("waited").expect("in time");
+        let frame = follower.next(Some(Duration::from_secs(120))).expect("waited").expect("in time");
         seen.extend(frame.id);
     }
     writer.join().expect("it ends");

@@ -204,14 +204,14 @@ fn a_lock_is_free_at_once_although_a_child_that_inherited_the_descriptor_runs() 
     if child == 0 {
         // SAFETY: both are async-signal-safe.
         unsafe {
-            libc::sleep(20);
+            libc::sleep(120);
             libc::_exit(0);
         }
     }
     drop(guard);
     let started = Instant::now();
     assert_eq!(observe(&writer, &active()), Outcome::Landed);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(60));
     // SAFETY: the child is this test's own.
     unsafe {
         libc::kill(child, libc::SIGKILL);
@@ -407,20 +407,16 @@ fn hs_24_a_forked_child_is_not_stopped_by_a_thread_that_it_does_not_have() {
                 }
             });
         }
-        let deadline = Instant::now() + Duration::from_secs(2);
-        let mut forks = 0;
-        while forks < 300 && Instant::now() < deadline {
+        for _ in 0..100 {
             // An alarm ends a child that waits for ever, which the parent sees as a signal.
             let adopted = in_forked_child(|| {
                 // SAFETY: the alarm of the forked child only.
-                unsafe { libc::alarm(5) };
+                unsafe { libc::alarm(60) };
                 u8::from(writer.sequence() != Some(1))
             });
             assert_eq!(adopted, 0);
-            forks += 1;
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(forks > 20, "only {forks} forks");
     });
 }
 
@@ -443,7 +439,7 @@ fn hs_24_a_guard_that_another_thread_uses_at_the_fork_is_dead_in_the_child_and_h
             for _ in 0..100 {
                 let status = in_forked_child(|| {
                     // SAFETY: the alarm of the forked child only.
-                    unsafe { libc::alarm(5) };
+                    unsafe { libc::alarm(60) };
                     guard.release();
                     let refused = guard.sequence().expect_err("forked");
                     u8::from(refused.reason() != Some("forked"))

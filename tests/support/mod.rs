@@ -14,6 +14,7 @@ pub(crate) mod task;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gallivant_core::harness_state::{
     Claim, Claimant, Derived, NewSession, Observation, Options, Outcome, Reader, Record, State, Writer,
@@ -52,7 +53,9 @@ impl Seat {
         let machine =
             TestHost::new(TestHostOptions { wall_ms: Some(NOW), faults_json, ..TestHostOptions::default() })
                 .expect("the list of faults is well formed");
-        Seat { root, dir, machine, options: Options::default() }
+        // On a busy machine a thread may wait long for its turn among others, and forks of other tests hold it up.
+        let options = Options { lock_wait: Duration::from_secs(120), ..Options::default() };
+        Seat { root, dir, machine, options }
     }
 
     pub(crate) fn root(&self) -> &Path {
