@@ -138,7 +138,9 @@ fn hs_93_a_change_is_told_within_50_ms() {
     let states = ["idle", "active", "ready"];
     for mut watch in [record(&ground, "a"), fleet(&ground)] {
         told(&mut watch);
-        let taken = quickest(|number| latency(&mut watch, || ground.publish("a", states[number as usize % states.len()])));
+        let taken = quickest(|number| {
+            latency(&mut watch, || ground.publish("a", states[number as usize % states.len()]))
+        });
         assert!(taken <= BOUND, "{taken:?}");
     }
     let mut watch = fleet(&ground);
