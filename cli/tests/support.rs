@@ -6,3 +6,5 @@ pub(crate) const NOW: u64 = 1_700_000_000_000;
 
 #[path = "../../tests/support/task.rs"]
 pub(crate) mod task;
+#[path = "../../tests/support/locks.rs"]
+pub(crate) mod locks;
