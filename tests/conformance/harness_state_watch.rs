@@ -26,6 +26,11 @@ pub(crate) fn record(ground: &Ground, agent: &str) -> Watch {
     watching(ground, agent, WatchProbe::None, &WatchOptions::default(), ground.host())
 }
 
+/// A probe that a busy machine holds up beyond its budget has answered nothing, which would be told as a change.
+fn patient() -> Options {
+    Options { probe_budget: Duration::from_secs(60), ..Options::default() }
+}
+
 pub(crate) fn watching(
     ground: &Ground,
     agent: &str,
@@ -33,7 +38,7 @@ pub(crate) fn watching(
     watch: &WatchOptions,
     host: &Host,
 ) -> Watch {
-    Watch::record(ground.path(agent), probe, watch, &Options::default(), host).expect("it watches")
+    Watch::record(ground.path(agent), probe, watch, &patient(), host).expect("it watches")
 }
 
 pub(crate) fn fleet(ground: &Ground) -> Watch {
@@ -42,8 +47,7 @@ pub(crate) fn fleet(ground: &Ground) -> Watch {
 
 pub(crate) fn fleet_with(ground: &Ground, probe: FleetProbe, watch: &WatchOptions) -> Watch {
     let bounds = FleetOptions::default();
-    Watch::fleet(ground.root(), &bounds, probe, watch, &Options::default(), ground.host())
-        .expect("it watches")
+    Watch::fleet(ground.root(), &bounds, probe, watch, &patient(), ground.host()).expect("it watches")
 }
 
 pub(crate) fn words(change: &Change) -> Vec<String> {
@@ -68,7 +72,9 @@ pub(crate) fn told_at_last(watch: &mut Watch, expected: &str) {
 }
 
 pub(crate) fn is_quiet(watch: &mut Watch) -> bool {
-    watch.next(QUIET).expect("no error").is_none()
+    let told = watch.next(QUIET).expect("no error");
+    told.iter().for_each(|change| println!("not quiet: {change:?}"));
+    told.is_none()
 }
 
 pub(crate) fn session(ground: &Ground, agent: &str) -> Session {

@@ -53,8 +53,10 @@ impl Seat {
         let machine =
             TestHost::new(TestHostOptions { wall_ms: Some(NOW), faults_json, ..TestHostOptions::default() })
                 .expect("the list of faults is well formed");
-        // On a busy machine a thread may wait long for its turn among others, and forks of other tests hold it up.
-        let options = Options { lock_wait: Duration::from_secs(120), ..Options::default() };
+        // On a busy machine a thread may wait long for its turn among others, forks of other tests hold it up, and a probe is
+        // slow.
+        let (lock_wait, probe_budget) = (Duration::from_secs(120), Duration::from_secs(60));
+        let options = Options { lock_wait, probe_budget, ..Options::default() };
         Seat { root, dir, machine, options }
     }
 
