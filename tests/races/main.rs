@@ -255,7 +255,8 @@ fn a_session_that_is_killed_reads_as_dead_through_its_lease() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let mut child = start("session", root.path(), 0);
     assert!(wait_for(&mut child, "ready").contains("true"));
-    let reader = Reader::open(root.path(), &Options::default(), &Host::system());
+    let options = Options { probe_budget: Duration::from_secs(60), ..Options::default() };
+    let reader = Reader::open(root.path(), &options, &Host::system());
     let probe = LeaseProbe::new(&reader);
     assert_eq!(reader.read(Some(&probe)).expect("a record").state, State::Active);
     child.kill().expect("SIGKILL");
