@@ -257,7 +257,7 @@ class ToABranch(Publishing):
         self.assertEqual((os.listdir(self.at("outside")), self.branches(), self.requests()), ([], [], {}))
 
     def test_a_stop_before_the_push_leaves_no_branch(self):
-        self.checks("sleep 1.5\n")
+        self.checks("sleep 5\n")
         self.coordinator.end()
         self.start()
         wanted = self.create("wish-1")
@@ -285,7 +285,7 @@ class ToABranch(Publishing):
         self.assertEqual(other.end(kill=False), 0)
 
     def test_asked_to_end_it_lets_a_publication_end_that_has_begun(self):
-        self.checks("sleep 1.5\n")
+        self.checks("sleep 5\n")
         self.coordinator.end()
         self.start()
         wanted = self.create("wish-1")

@@ -109,7 +109,12 @@ test('many_calls_that_come_to_something_at_once_share_the_turns_of_the_loop', as
   let others = 0
   setImmediate(() => { others += 1 })
   await turns.another()
-  assert.deepEqual([others, turns.isOver(16)], [1, false])
+  assert.equal(others, 1)
+  // A busy machine may take a new turn's time away before it is asked.
+  for (let tries = 0; turns.isOver(16); tries += 1) {
+    assert.ok(tries < 30, 'no turn has time left')
+    await turns.another()
+  }
 })
 
 test('ex_tra_05_a_method_that_never_settles_is_left_alone_a_second_later', async (t) => {

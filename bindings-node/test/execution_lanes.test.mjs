@@ -62,7 +62,7 @@ test('ex_sch_29_to_ex_sch_31_refused_dispatches_are_tried_once_more_after_their_
     { scope: YOU, retry: () => tried.push('you') },
     { scope: ME, retry: () => { throw new Error('mine') } },
   ]
-  const options = { timeoutMs: 10_000 }
+  const options = { timeoutMs: 60_000 }
   // No probe is under way: all stay refused, at once.
   assert.deepEqual(await runDispatchLane(store, dispatches, options), Array(3).fill({ status: 'refused' }))
   const refresh = await store.begin(ME)
@@ -111,14 +111,14 @@ test('ex_sch_31_a_probe_that_fails_or_is_not_over_leaves_them_refused', async (t
   const refused = [{ status: 'refused' }]
   for (const end of [(refresh) => refresh.record({ ok: false, code: 'auth', remedy: 'sign in' }), (refresh) => refresh.giveUp()]) {
     const refresh = await store.begin(ME)
-    const running = runDispatchLane(store, dispatches, { timeoutMs: 10_000, concurrency: 1 })
+    const running = runDispatchLane(store, dispatches, { timeoutMs: 60_000, concurrency: 1 })
     await end(refresh)
     assert.deepEqual(await running, refused)
   }
   const refresh = await store.begin(ME)
   assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 30 }), refused)
-  assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 10_000, signal: AbortSignal.timeout(30) }), refused)
-  assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 10_000, signal: AbortSignal.abort() }), refused)
+  assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 60_000, signal: AbortSignal.timeout(30) }), refused)
+  assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 60_000, signal: AbortSignal.abort() }), refused)
   assert.equal(refresh.giveUp(), true)
   await assert.rejects(runDispatchLane({}, dispatches, { timeoutMs: 1 }), refusal('GALLIVANT_INPUT', 'argument'))
   await assert.rejects(runDispatchLane(store, [{ scope: ME }], { timeoutMs: 1 }), refusal('GALLIVANT_INPUT', 'argument'))

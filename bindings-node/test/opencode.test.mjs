@@ -139,7 +139,7 @@ test('hs_115_a_held_lock_delays_no_longer_than_a_hook_and_is_in_the_log', async 
   const started = performance.now()
   await hooks.event({ event: busy })
   const taken = performance.now() - started
-  assert.ok(taken >= 200 && taken < 5000, `it took ${taken} ms`)
+  assert.ok(taken >= 200 && taken < 9000, `it took ${taken} ms`)
   await held.release()
   assert.match(readFileSync(join(agentDir, '.harness-state.log'), 'utf8'), /opencode session\.status failed/)
   await hooks.event({ event: busy })

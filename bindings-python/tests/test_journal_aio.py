@@ -1,6 +1,7 @@
 """The journal in an event loop: nothing of a replay is left, and a hundred of them follow one log."""
 
 import asyncio
+import gc
 import os
 import random
 import threading
@@ -219,6 +220,7 @@ class Ending(AioCase):
         # All threads of the pool, which stay for the next call, whoever makes it.
         pool = threading.Barrier(_offload._MOST_THREADS)
         await asyncio.gather(*(_offload.offload(pool.wait) for _ in range(pool.parties)))
+        gc.collect()
         before, threads = descriptors(), threading.active_count()
         tasks = len(asyncio.all_tasks())
         added, removed = [], []
@@ -271,6 +273,7 @@ class Ending(AioCase):
 
     async def test_opening_that_is_cancelled_leaves_no_descriptor(self):
         await aio.check_journal(self.run_directory)
+        gc.collect()
         before = descriptors()
         for open in (
             lambda: aio.Replay.open(self.run_directory),

@@ -1,6 +1,7 @@
 """Watches: being told of changes, and what a wait is ended by."""
 
 import errno
+import gc
 import itertools
 import os
 import select
@@ -124,16 +125,23 @@ class Telling(WatchCase):
         self.assertEqual(self.told(self.record(probe=process)), [(".", "idle")])
 
     def test_hs_93_it_fires_when_an_answer_changes_by_time_alone(self):
-        # Long enough for the first look to come before.
         options = gallivant.Options(stale_ms=3_000)
-        self.agent("a", options=options)
-        watch = self.fleet(options=options)
-        self.assertEqual(self.told(watch), [("a", "idle")])
+
+        def first_look(number):
+            self.agent(f"a{number}/a", options=options)
+            watch = gallivant.Watch.fleet(os.path.join(self.root, f"a{number}"), options=options)
+            self.addCleanup(watch.close)
+            return watch, self.told(watch)
+
+        # On a busy machine the first look may come too late for the change to be seen.
+        looks = map(first_look, range(10))
+        watch, told = next(look for look in looks if look[1] != [("a", "stale")])
+        self.assertEqual(told, [("a", "idle")])
         self.assertEqual(self.told(watch), [("a", "stale")])
 
     def test_hs_93_where_nothing_can_be_watched_it_looks_at_its_interval_and_says_so(self):
         writer = self.agent("a")
-        host = TestHost(faults=[{"on": "watch", "nth": nth, "do": "error", "errno": "ENOSPC"} for nth in range(1, 100)])
+        host = TestHost(faults=[{"on": "watch", "repeat": True, "do": "error", "errno": "ENOSPC"}])
         watch = self.record(host=host, poll_interval_ms=100)
         self.assertEqual(watch.next().noticing, words.NOTICING_POLLED_LIMIT)
         writer.observe("active")
@@ -187,6 +195,8 @@ class Ending(WatchCase):
         self.assertEqual(list(watch), [])
 
     def test_once_it_is_closed_every_use_says_so_and_no_descriptor_is_left(self):
+        # What an earlier test has left to be collected is not closed in between.
+        gc.collect()
         before = os.listdir("/proc/self/fd")
         with self.record() as watch:
             self.assertIs(iter(watch), watch)

@@ -16,6 +16,7 @@ fn agents_are_shown_with_what_they_do_and_why_that_is_not_known() {
         Observation { blocked_on: BlockedOn::Human, ask: Ask::Permission, ..Observation::new(State::Active) };
     asking.writer().observe(&ask).expect("observed");
     drop(session(root.path(), "gone").writer().observe(&Observation::new(State::Active)));
+    assert!(crate::support::locks::comes_free(&root.path().join("gone/.harness-state.lease")));
     let called = call(arguments!["state", root.path()]).with_status(0);
     let lines: Vec<&str> = called.out.lines().collect();
     assert!(lines[0].starts_with("AGENT"), "{called:?}");

@@ -24,7 +24,8 @@ fn shell(root: &Path, script: &str) -> Called {
 
 /// State, exit and the harness's name, as a reader with a probe concludes them.
 fn seen(root: &Path) -> (State, Option<String>, Option<String>) {
-    let reader = Reader::open(root.join("a"), &Options::default(), &Host::system());
+    let options = Options { probe_budget: std::time::Duration::from_secs(60), ..Options::default() };
+    let reader = Reader::open(root.join("a"), &options, &Host::system());
     let derived = reader.read(Some(&LeaseProbe::new(&reader))).expect("a record");
     (derived.state, derived.exit, derived.harness)
 }

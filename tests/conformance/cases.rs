@@ -22,6 +22,7 @@ use gallivant_core::testing::{OperationKind, Simulation, simulated_host};
 use gallivant_core::{Code, Host};
 
 use crate::support::ground::Ground;
+use crate::support::locks::BRIEF_WAIT_MS;
 use crate::support::{Seat, active, claimant, identity, idle, line, observe};
 
 /// An input of a case, under our own schema.
@@ -340,7 +341,7 @@ fn c_018_a_claim_syncs_the_staged_file_before_the_rename_and_the_directory_after
 #[test]
 fn c_020_a_lock_ends_with_its_holder_and_not_with_the_programs_that_it_started() {
     let mut seat = Seat::new();
-    seat.options.lock_wait = Duration::from_millis(100);
+    seat.options.lock_wait = Duration::from_millis(BRIEF_WAIT_MS);
     let owner = seat.owner("tok-a");
     let guard = owner.lock_current_ownership().expect("no error").expect("owned");
     // Started by fork and exec, and nobody closes a descriptor for it.
@@ -365,7 +366,7 @@ fn c_022_at_most_one_holder_although_the_lock_file_is_removed_again_and_again() 
         for _ in 0..8 {
             scope.spawn(|| {
                 let writer = seat.writer("tok-a", owner.sequence());
-                for _ in 0..25 {
+                while !stop.load(Ordering::Relaxed) {
                     let guard = writer.lock_current_ownership().expect("no error").expect("owned");
                     most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     std::thread::sleep(Duration::from_micros(300));
@@ -397,7 +398,7 @@ fn c_022_at_most_one_holder_although_the_lock_file_is_removed_again_and_again() 
         });
     });
     assert_eq!(most.load(Ordering::SeqCst), 1);
-    assert!(removed.load(Ordering::Relaxed) > 5, "{removed:?} removals");
+    assert!(removed.load(Ordering::Relaxed) >= 12, "{removed:?} removals");
 }
 
 #[test]

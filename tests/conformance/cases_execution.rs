@@ -12,6 +12,7 @@ use gallivant_core::execution::{AbortToken, Boundary, ExecutionOptions, Nanos, N
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
+use crate::support::locks::BRIEF_WAIT_MS;
 use crate::support::pass::{observation, observation_with, result, result_with, says};
 use crate::support::task::{Answer, TaskRoot, accepts, dispatch, dispatch_with, drive, object};
 
@@ -20,10 +21,10 @@ fn input(file: &str) -> Json {
     serde_json::from_slice(&std::fs::read(path).expect("the case is there")).expect("it is JSON")
 }
 
-/// A remote task in which nobody waits for the lock.
+/// A remote task in which nobody waits long for the lock.
 fn remote() -> TaskRoot {
     let mut task = TaskRoot::new();
-    task.options["limits"] = json!({"lockWaitMs": 0});
+    task.options["limits"] = json!({"lockWaitMs": BRIEF_WAIT_MS});
     task
 }
 

@@ -36,7 +36,7 @@ fn ex_sea_05_a_crash_leaves_everything_and_a_pause_waits_for_its_answer() {
     assert_eq!(driver.ends(), Some(86));
     assert_eq!(word(&task.ledger(), "operations/op-1/acceptance"), "unknown");
     assert!(!task.root().join("run-op-1/job.json").exists(), "nothing was written after the point");
-    assert!(task.root().join("execution.lock").exists() && !task.is_locked(), "the kernel lets go of it");
+    assert!(task.root().join("execution.lock").exists() && task.comes_free(), "the kernel lets go of it");
 
     let task = Task::new();
     let driver = opened(&task, r#"[{"point":"dispatch.intent","nth":1,"action":"pause"}]"#);
@@ -125,7 +125,7 @@ fn ex_sea_11_its_messages_open_call_move_the_clock_answer_tell_of_sending_and_dr
     driver.say(r#"{"cmd":"drop","id":3}"#);
     assert_eq!(number(&driver.hear(), "aborted"), question);
     assert_eq!(driver.hear().to_json(), r#"{"done":3,"ok":true}"#);
-    assert!(!task.is_locked());
+    assert!(task.comes_free());
     assert_eq!(task.files(), files);
 }
 

@@ -4,6 +4,7 @@ use gallivant_core::Code;
 use gallivant_core::execution::{AbortToken, Machine, Step};
 use serde_json::{Value as Json, json};
 
+use crate::support::locks::BRIEF_WAIT_MS;
 use crate::support::pass::{observation, says};
 use crate::support::task::{Answer, Ended, TaskRoot, dispatch, drive, object};
 
@@ -35,27 +36,9 @@ fn fence(task: &TaskRoot) -> Json {
     task.ledger()["stopFence"].clone()
 }
 
-fn locked(task: &TaskRoot, name: &str) -> std::fs::File {
-    std::fs::create_dir_all(task.path()).expect("a directory");
-    let file = std::fs::File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(task.path().join(name))
-        .expect("opened");
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("free");
-    file
-}
-
-fn is_free(task: &TaskRoot, name: &str) -> bool {
-    let file = std::fs::File::open(task.path().join(name)).expect("the lock file stays");
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
-}
-
 fn impatient() -> TaskRoot {
     let mut task = TaskRoot::new();
-    task.options["limits"] = json!({"lockWaitMs": 0});
+    task.options["limits"] = json!({"lockWaitMs": BRIEF_WAIT_MS});
     task
 }
 
@@ -113,40 +96,38 @@ fn ex_can_44_the_library_releases_no_such_fence() {
 #[test]
 fn ex_can_46_locks_of_other_tasks_are_independent() {
     let (one, other) = (impatient(), impatient());
-    let _held = locked(&one, "publication.lock");
-    let _also = locked(&one, "execution.lock");
+    let _held = one.hold("publication.lock");
+    let _also = one.hold("execution.lock");
     other.accepted(1);
     stop(&other, Kind::Operator, [says(json!({"confirmed": false}))]).ok();
 }
 
 #[test]
 fn ex_can_47_the_publication_lock_comes_first() {
-    let mut task = impatient();
+    let task = impatient();
     task.accepted(1);
-    task.options["limits"] = json!({"lockWaitMs": 50});
     // While a stop waits for the task's lock, it has the publication's.
-    let held = locked(&task, "execution.lock");
+    let held = task.hold("execution.lock");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| stop(&task, Kind::Operator, []).error());
-        let taken = (0..200).any(|_| {
+        while !task.is_held("publication.lock") {
+            assert!(!waiting.is_finished(), "it is held while the other one is waited for");
             std::thread::sleep(std::time::Duration::from_millis(1));
-            task.exists("publication.lock") && !is_free(&task, "publication.lock")
-        });
-        assert!(taken, "it is held while the other one is waited for");
+        }
         assert_eq!(waiting.join().expect("no panic").code(), Code::ExecutionBusy);
     });
     drop(held);
     // And it does not wait for the task's lock where it lacks the publication's.
-    let _held = locked(&task, "publication.lock");
+    let _held = task.hold("publication.lock");
     assert_eq!(stop(&task, Kind::Operator, []).error().code(), Code::ExecutionPublicationBusy);
-    assert!(is_free(&task, "execution.lock"));
+    assert!(task.comes_free("execution.lock"));
 }
 
 #[test]
 fn ex_can_50_a_live_publisher_refuses_stops_and_nothing_is_written() {
     let task = TaskRoot::new();
     task.accepted(1);
-    let _held = locked(&task, "publication.lock");
+    let _held = task.hold("publication.lock");
     let before = task.tree();
     let started = std::time::Instant::now();
     for kind in [Kind::Operator, Kind::Preparation, Kind::Timeout] {
@@ -165,8 +146,8 @@ fn ex_can_50_a_live_publisher_refuses_stops_and_nothing_is_written() {
 #[test]
 fn ex_can_51_no_dispatch_enters_a_publication() {
     let task = impatient();
-    let _publication = locked(&task, "publication.lock");
-    let _execution = locked(&task, "execution.lock");
+    let _publication = task.hold("publication.lock");
+    let _execution = task.hold("execution.lock");
     assert_eq!(task.submit(dispatch(1), []).error().code(), Code::ExecutionPublicationBusy);
     let input = crate::support::task::dispatch_with(1, json!({}));
     assert_eq!(task.continue_run(input, []).error().code(), Code::ExecutionPublicationBusy);
@@ -179,10 +160,10 @@ fn ex_can_52_the_io_of_a_pass_holds_the_tasks_lock_alone() {
     let boundary = task.boundary();
     let mut pass = boundary.reconcile(true, AbortToken::new());
     let Step::Call(_) = pass.start() else { panic!("it inspects") };
-    assert!(!is_free(&task, "execution.lock"));
+    assert!(task.is_held("execution.lock"));
     let queue = json!({"reason": "enough", "controlId": "k1"});
     drive(boundary.request_cancel(object(&queue), AbortToken::new()), &task, []).ok();
-    assert!(is_free(&task, "publication.lock"));
+    assert!(task.comes_free("publication.lock"));
 }
 
 #[test]
@@ -197,7 +178,7 @@ fn ex_can_53_both_locks_are_released_however_a_stop_ends() {
         let task = impatient();
         task.accepted(1);
         stop(&task, Kind::Operator, [end()]);
-        assert!(is_free(&task, "publication.lock") && is_free(&task, "execution.lock"));
+        assert!(task.comes_free("publication.lock") && task.comes_free("execution.lock"));
         // A refusal releases them too.
         let pass = task.first_pass(
             (task.run(1)["cancellation"]["status"] == "pending")
@@ -206,13 +187,13 @@ fn ex_can_53_both_locks_are_released_however_a_stop_ends() {
                 .flatten(),
         );
         pass.ok();
-        assert!(is_free(&task, "execution.lock"));
+        assert!(task.comes_free("execution.lock"));
     }
     let task = impatient();
     task.accepted(1);
-    let held = locked(&task, "execution.lock");
+    let held = task.hold("execution.lock");
     assert_eq!(stop(&task, Kind::Operator, []).error().code(), Code::ExecutionBusy);
     drop(held);
-    assert!(is_free(&task, "publication.lock") && is_free(&task, "execution.lock"));
+    assert!(task.comes_free("publication.lock") && task.comes_free("execution.lock"));
     task.first_pass([says(observation(1, "running"))]).ok();
 }

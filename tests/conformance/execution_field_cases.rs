@@ -6,6 +6,7 @@ use gallivant_core::execution::cost::charged;
 use gallivant_core::execution::{AbortToken, Nanos, Round, Step};
 use serde_json::{Value as Json, json};
 
+use crate::support::locks::BRIEF_WAIT_MS;
 use crate::support::pass::{observation, result_with, says};
 use crate::support::task::{Answer, TaskRoot, acknowledgement, dispatch, dispatch_with, drive, object, with};
 
@@ -18,10 +19,10 @@ fn case(file: &str) -> Json {
     serde_json::from_str(&input(file)).expect("it is JSON")
 }
 
-/// A task whose lock is tried once, so that what comes beside a call is told at once.
+/// A task whose lock is waited for briefly, so that what comes beside a call is told soon.
 fn impatient() -> TaskRoot {
     let mut task = TaskRoot::new();
-    task.options["limits"] = json!({"lockWaitMs": 0});
+    task.options["limits"] = json!({"lockWaitMs": BRIEF_WAIT_MS});
     task
 }
 

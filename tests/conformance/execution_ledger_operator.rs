@@ -5,6 +5,7 @@ use gallivant_core::execution::AbortToken;
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
+use crate::support::locks::BRIEF_WAIT_MS;
 use crate::support::task::{
     Answer, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, from_core, io_error, object,
     with,
@@ -109,7 +110,7 @@ fn ex_led_60_an_adoption_is_checked_in_order_and_a_refusal_changes_nothing() {
         Code::ExecutionUnknownRun,
         "known comes first"
     );
-    local.options["limits"] = json!({"lockWaitMs": 0});
+    local.options["limits"] = json!({"lockWaitMs": BRIEF_WAIT_MS});
     assert_eq!(local.settle_absent(absence(1)).ok()["acceptance"], "absent", "it serves local operations");
 }
 

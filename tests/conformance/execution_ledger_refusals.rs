@@ -9,6 +9,7 @@ use gallivant_core::execution::{AbortToken, Boundary, Step};
 use serde_json::{Value as Json, json};
 
 use crate::support::NOW;
+use crate::support::locks::BRIEF_WAIT_MS;
 use crate::support::task::{
     Answer, Ended, TaskRoot, accepts, acknowledgement, dispatch, dispatch_with, drive, io_error, object, with,
 };
@@ -190,17 +191,16 @@ fn ex_led_21_the_first_broken_rule_is_reported() {
     }
     // A lock that is held comes after the input and before the ledger.
     let mut task = TaskRoot::new();
-    task.options["limits"] = json!({"lockWaitMs": 0});
+    task.options["limits"] = json!({"lockWaitMs": BRIEF_WAIT_MS});
     task.accepted(1);
     task.edit(|ledger| ledger["version"] = json!(2));
-    let file = std::fs::File::open(task.path().join("execution.lock")).expect("it is there");
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("it is free");
+    let held = task.hold("execution.lock");
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])).0, Code::ExecutionBusy);
     assert_eq!(
         task.refused(|task| task.submit(dispatch_with(2, json!({"prompt": 7})), [])).0,
         Code::ExecutionInput
     );
-    drop(file);
+    drop(held);
     assert_eq!(task.refused(|task| task.submit(dispatch(2), [])).0, Code::ExecutionVersion);
     // A known operation comes before a fence, and the session of a continuation before the allowance.
     let task = TaskRoot::new();

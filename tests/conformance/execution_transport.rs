@@ -201,7 +201,8 @@ fn ex_tra_02_the_library_hands_a_call_out_and_never_makes_it() {
 #[test]
 fn ex_tra_03_each_call_has_its_own_deadline_and_what_replies_later_is_not_read() {
     let task = Task::new();
-    let boundary = task.boundary_with(r#"{"limits":{"deadlineMs":7000,"lockWaitMs":0}}"#, Arc::new(NoFaults));
+    let boundary =
+        task.boundary_with(r#"{"limits":{"deadlineMs":7000,"lockWaitMs":2000}}"#, Arc::new(NoFaults));
     let prepare = || {
         let asked = object(r#"{"operationId":"op-1","phase":"draft","prompt":"plan"}"#);
         boundary.prepare(asked, AbortToken::new())
@@ -284,7 +285,7 @@ fn ex_tra_05_a_method_that_does_not_end_is_left_alone_a_second_after_its_signal(
         let waited = SystemClock.awake() - before;
         assert_eq!((lost.code(), lost.reason()), (Code::ExecutionAcceptanceUnknown, Some("deadline")));
         assert!(waited >= Duration::from_millis(1_000), "it had {waited:?} to end");
-        assert!(!task.is_locked(), "whoever is left alone holds nothing");
+        assert!(task.comes_free(), "whoever is left alone holds nothing");
     });
     task.transport.release();
 
@@ -369,7 +370,7 @@ fn ex_tra_08_one_call_of_a_task_is_out_and_its_lock_is_held_until_the_end_is_sav
     }
     let reply = Reply::Value(r#"{"providerJobId":"j","turnId":"t"}"#.into());
     assert!(matches!(machine.reply(call.id, reply), Ok(Step::Done(Ok(_)))));
-    assert!(!task.is_locked());
+    assert!(task.comes_free());
     let seen = watch.seen.lock().expect("nobody panics with it");
     let saved = seen.iter().filter(|(point, _)| point == "persist:execution.json").count();
     assert_eq!(saved, 2, "the intent and what came of it: {seen:?}");
@@ -386,7 +387,7 @@ fn what_only_reads_calls_no_transport_and_holds_no_lock() {
     assert!(matches!(busy.start(), Step::Done(Err(_))));
     assert_eq!(word(&boundary.inspect().expect("it is read"), "runId"), "run-op-1");
     assert!(boundary.capabilities().get("provider").is_some());
-    assert!(!task.is_locked());
+    assert!(task.comes_free());
     assert_eq!((task.files(), task.transport.calls()), (files, vec![Method::Submit]));
 }
 
@@ -488,7 +489,7 @@ fn ex_tra_34_a_method_that_panics_has_failed_and_the_boundary_goes_on() {
         };
         let lost = lost.unwrap_err();
         assert_eq!((lost.code(), lost.reason()), (Code::ExecutionAcceptanceUnknown, Some("io")));
-        assert!(!task.is_locked());
+        assert!(task.comes_free());
         let ledger = task.ledger();
         assert_eq!(word(&ledger, "executions/run-op-1/lastError/reason"), "io");
         let again = drive(submit(&boundary, "op-2"), &task.transport, &AbortToken::new()).unwrap_err();
@@ -519,7 +520,7 @@ fn a_boundary_that_is_dropped_ends_what_a_driver_does_for_it() {
         let driven = scope.spawn(|| drive(machine, &task.transport, &AbortToken::new()));
         wait_until(|| task.transport.creates() == 1);
         drop(boundary);
-        assert!(!task.is_locked());
+        assert!(task.comes_free());
         let gone = driven.join().expect("it does not panic").unwrap_err();
         assert_eq!((gone.code(), gone.reason()), (Code::ExecutionInput, Some("reply")));
     });

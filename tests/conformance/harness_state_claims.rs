@@ -274,7 +274,7 @@ fn hs_67_a_session_is_handed_over_through_the_environment() {
 #[test]
 fn hs_68_an_action_runs_under_the_lock_only_while_the_session_owns_the_seat() {
     let mut seat = Seat::new();
-    seat.options.lock_wait = Duration::from_millis(20);
+    seat.options.lock_wait = Duration::from_millis(crate::support::locks::BRIEF_WAIT_MS);
     let writer = seat.owner("tok-a");
     let other = seat.writer("tok-a", Some(1));
     let result =

@@ -482,6 +482,7 @@ fn hs_92_the_lease_of_each_seat_is_asked_where_it_decides() {
     let all = ["alive active", "dies active", "ended ended"];
     assert_eq!(words(&fleet.read(FleetProbe::Lease)), all);
     drop(dies);
+    assert!(crate::support::locks::comes_free(&ground.path("dies/.harness-state.lease")));
     assert_eq!(words(&fleet.read(FleetProbe::None)), all);
     let looks = ground.operations(|| {
         let dead = ["alive active", "dies session-dead", "ended ended"];

@@ -10,27 +10,18 @@ use gallivant_core::storage::{Durability, FileSystem, Replacement, StagedNames, 
 use gallivant_core::testing::{TestHost, TestHostOptions, simulated_host};
 use gallivant_core::{Code, Host};
 
+use crate::support::locks::{BRIEF_WAIT_MS, HeldLock};
 use crate::support::{Seat, active, claimant, idle, in_forked_child, line, observe};
 
-/// Holds the record's lock as another program does, by its own open.
-fn hold_lock(seat: &Seat) -> std::fs::File {
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(seat.path(".harness-state.lock"))
-        .expect("the lock file opens");
-    // SAFETY: the descriptor is open.
-    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    assert_eq!(locked, 0, "the lock is free");
-    file
+/// Holds the seat's lock as another program does.
+fn hold_lock(seat: &Seat) -> HeldLock {
+    HeldLock::take(&seat.path(".harness-state.lock"))
 }
 
 #[test]
 fn hs_20_a_write_waits_for_the_lock_and_a_restatement_does_not_touch_it() {
     let mut seat = Seat::new();
-    seat.options.lock_wait = Duration::from_millis(30);
+    seat.options.lock_wait = Duration::from_millis(BRIEF_WAIT_MS);
     let writer = seat.owner("tok-a");
     observe(&writer, &active());
     assert_eq!(observe(&writer, &active()), Outcome::Coalesced, "judged under the lock, and remembered");
@@ -190,7 +181,7 @@ fn hs_24_threads_exclude_each_other_and_a_guard_is_dead_in_a_forked_child() {
     });
     assert_eq!(status, 0);
     let mut quick = Seat::new();
-    quick.options.lock_wait = Duration::from_millis(20);
+    quick.options.lock_wait = Duration::from_millis(BRIEF_WAIT_MS);
     let writer = quick.owner("tok-a");
     let guard = writer.lock_current_ownership().expect("no error").expect("owned");
     assert_eq!(
@@ -213,14 +204,14 @@ fn a_lock_is_free_at_once_although_a_child_that_inherited_the_descriptor_runs() 
     if child == 0 {
         // SAFETY: both are async-signal-safe.
         unsafe {
-            libc::sleep(20);
+            libc::sleep(120);
             libc::_exit(0);
         }
     }
     drop(guard);
     let started = Instant::now();
     assert_eq!(observe(&writer, &active()), Outcome::Landed);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(60));
     // SAFETY: the child is this test's own.
     unsafe {
         libc::kill(child, libc::SIGKILL);
@@ -416,20 +407,16 @@ fn hs_24_a_forked_child_is_not_stopped_by_a_thread_that_it_does_not_have() {
                 }
             });
         }
-        let deadline = Instant::now() + Duration::from_secs(2);
-        let mut forks = 0;
-        while forks < 300 && Instant::now() < deadline {
+        for _ in 0..100 {
             // An alarm ends a child that waits for ever, which the parent sees as a signal.
             let adopted = in_forked_child(|| {
                 // SAFETY: the alarm of the forked child only.
-                unsafe { libc::alarm(5) };
+                unsafe { libc::alarm(60) };
                 u8::from(writer.sequence() != Some(1))
             });
             assert_eq!(adopted, 0);
-            forks += 1;
         }
         stop.store(true, Ordering::Relaxed);
-        assert!(forks > 20, "only {forks} forks");
     });
 }
 
@@ -452,7 +439,7 @@ fn hs_24_a_guard_that_another_thread_uses_at_the_fork_is_dead_in_the_child_and_h
             for _ in 0..100 {
                 let status = in_forked_child(|| {
                     // SAFETY: the alarm of the forked child only.
-                    unsafe { libc::alarm(5) };
+                    unsafe { libc::alarm(60) };
                     guard.release();
                     let refused = guard.sequence().expect_err("forked");
                     u8::from(refused.reason() != Some("forked"))
@@ -463,7 +450,7 @@ fn hs_24_a_guard_that_another_thread_uses_at_the_fork_is_dead_in_the_child_and_h
         stop.store(true, Ordering::Relaxed);
         assert!(forked.is_ok(), "a child waited for a thread that it does not have");
     });
-    let brief = Options { lock_wait: Duration::from_millis(20), ..Options::default() };
+    let brief = Options { lock_wait: Duration::from_millis(BRIEF_WAIT_MS), ..Options::default() };
     let take = || claim(&seat.dir, &claimant("tok-b"), &brief, seat.machine.host());
     assert_eq!(take().expect_err("the parent holds it").code(), Code::HarnessStateBusy);
     guard.release();

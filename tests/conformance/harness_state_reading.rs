@@ -375,6 +375,7 @@ fn hs_94_the_session_lease_is_released_by_death() {
         Liveness::Indeterminate
     );
     drop(session);
+    assert!(crate::support::locks::comes_free(&seat.path(".harness-state.lease")));
     assert_eq!(probe.liveness(&record), Liveness::Dead);
     assert_eq!(read().unknown, Some(UnknownReason::SessionDead));
     // A replaced or missing lease proves nothing.

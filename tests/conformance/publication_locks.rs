@@ -11,6 +11,7 @@ use gallivant_core::testing::SeededRandom;
 use gallivant_core::{Code, Error};
 use serde_json::{Value as Json, json};
 
+use crate::support::locks::{BRIEF_WAIT_MS, is_held};
 use crate::support::pass::says;
 use crate::support::publication::{APPLICATION, Fate, Field, plan};
 use crate::support::task::{Points, TaskRoot, dispatch_with, drive, object};
@@ -20,7 +21,7 @@ const OWN: &str = "run-1/application.lock";
 
 fn impatient() -> TaskRoot {
     let mut task = TaskRoot::publishable(json!({}));
-    task.options["limits"] = json!({"lockWaitMs": 100});
+    task.options["limits"] = json!({"lockWaitMs": BRIEF_WAIT_MS});
     task
 }
 
@@ -51,7 +52,7 @@ fn cancel(task: &TaskRoot) -> Result<Json, Error> {
 #[track_caller]
 fn all_free(task: &TaskRoot) {
     for name in LOCKS.into_iter().chain([OWN]).filter(|name| task.exists(name)) {
-        assert!(task.is_free(name), "{name} is held");
+        assert!(task.comes_free(name), "{name} is held");
     }
 }
 
@@ -61,22 +62,19 @@ fn ex_can_48_both_locks_are_held_from_the_last_look_until_published_is_saved() {
     let held = std::sync::Arc::new(Mutex::new(Vec::new()));
     let (seen, path) = (held.clone(), task.path());
     task.faults = Points::new("publish.published", move || {
-        let is_free = |name: &str| {
-            let file = std::fs::File::open(path.join(name)).expect("the lock file stays");
-            rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
-        };
         let saved = std::fs::read_to_string(path.join(APPLICATION)).expect("a checkpoint");
-        let both = !is_free(LOCKS[0]) && !is_free(LOCKS[1]);
+        let both = LOCKS.into_iter().all(|name| is_held(&path.join(name)));
         seen.lock().expect("no panic").push((both, saved.contains(r#""status":"published""#)));
         FaultAnswer::Go
     });
     let mut field = Field::new();
     let mut last = Vec::new();
     watched(&task, &mut field, &mut |call, field| {
-        let free = LOCKS.map(|name| !task.exists(name) || task.is_free(name));
         let is_last = field.called("verification.verify") == 1;
-        assert_eq!(free, [!is_last, !is_last], "{call}");
-        assert!(!task.exists(OWN) || !task.is_free(OWN), "{call}");
+        for name in LOCKS {
+            assert!(if is_last { task.is_held(name) } else { task.comes_free(name) }, "{call}: {name}");
+        }
+        assert!(!task.exists(OWN) || task.is_held(OWN), "{call}");
         if is_last {
             last.push(call.to_owned());
         }
@@ -102,7 +100,7 @@ fn ex_can_47_publication_comes_before_execution_and_behind_its_own() {
         let task = impatient();
         let error = watched(&task, &mut field, &mut |call, _| {
             if call == "verification.verify" {
-                other = Some(task.held(LOCKS[index]));
+                other = Some(task.hold(LOCKS[index]));
             }
         })
         .expect_err("it is held");

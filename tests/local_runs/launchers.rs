@@ -63,6 +63,7 @@ fn ex_loc_03_a_launcher_that_dies_before_the_process_is_on_disk_leaves_no_proces
             );
         }
         if point.starts_with("dispatch.reply") || point.starts_with("local") {
+            eventually("what the supervisor records", || ground.task().join("run-1/exit.json").exists());
             let exit = ground.file("run-1/exit.json");
             assert_eq!((&exit["started"], &exit["runId"]), (&json!(false), &json!("run-1")), "{point}");
         }

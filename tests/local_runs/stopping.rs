@@ -80,9 +80,10 @@ fn ex_loc_19_waiting_ends_true_only_when_the_tree_is_gone() {
     let began = Instant::now();
     assert!(!ground.wait_for_kill(1, Duration::from_millis(150)), "nothing was stopped, and nothing is");
     assert!(began.elapsed() >= Duration::from_millis(150));
-    ground.kill(1, 200);
+    ground.kill(1, 60_000);
     assert!(!ground.wait_for_kill(1, Duration::ZERO));
     // The wait itself comes when it is due.
+    ground.kill(1, 200);
     assert!(ground.wait_for_kill(1, PATIENCE));
     assert!(!is_alive(ground.marked_pid("pid")));
 }
@@ -223,7 +224,7 @@ fn two_coordinators_that_stop_one_run_send_what_one_would() {
     ground.start(1, "trap 'echo term >> terms' TERM; echo $$ > pid; while true; do sleep 0.02; done");
     ground.marked_pid("pid");
     let stop = || {
-        let input = json!({"runId": "run-1", "reason": "enough", "controlId": "k1", "killAfterMs": 300});
+        let input = json!({"runId": "run-1", "reason": "enough", "controlId": "k1", "killAfterMs": 60_000});
         let abort = gallivant_core::execution::AbortToken::new();
         loop {
             match ground.runs().kill(object(&input), &abort) {
@@ -240,6 +241,8 @@ fn two_coordinators_that_stop_one_run_send_what_one_would() {
         }
     });
     ground.mark("terms");
+    let now = ground.host.clock.wall_ms();
+    ground.edit_job(1, |job| job["killAfter"]["at"] = json!(now));
     let waits =
         || ground.runs().wait_for_kill("run-1", PATIENCE, &gallivant_core::execution::AbortToken::new());
     std::thread::scope(|scope| {

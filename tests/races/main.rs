@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Lines as InLines, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gallivant_core::harness_state::{
@@ -157,10 +157,10 @@ fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_loc
     let directory = root.path();
     let sequence =
         claim(directory, &claimant("tok-a"), &Options::default(), &Host::system()).expect("claimed").sequence;
-    let stop = AtomicBool::new(false);
+    let (stop, reads) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let (mut reads, mut set_back, mut last_stamp, mut last_count) = (0_u64, 0_u64, 0, 0);
+            let (mut set_back, mut last_stamp, mut last_count) = (0_u64, 0, 0);
             while !stop.load(Ordering::Relaxed) {
                 let bytes = std::fs::read(directory.join("harness-state")).expect("never missing");
                 let record = decode(&bytes).unwrap_or_else(|error| panic!("seed {seed}: torn: {error}"));
@@ -179,9 +179,9 @@ fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_loc
                 );
                 set_back += u64::from(record.written_at_ms < last_stamp);
                 (last_stamp, last_count) = (record.written_at_ms, record.transitions);
-                reads += 1;
+                reads.fetch_add(1, Ordering::Relaxed);
             }
-            (reads, set_back, last_count)
+            (set_back, last_count)
         });
         let mut writers: Vec<Child> = (0..3).map(|_| start("writer", directory, sequence)).collect();
         for _ in 0..kills {
@@ -191,13 +191,16 @@ fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_loc
             writers[victim].wait().expect("reaped");
             writers[victim] = start("writer", directory, sequence);
         }
+        while reads.load(Ordering::Relaxed) <= u64::from(kills) && !reader.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         for mut writer in writers {
             writer.kill().expect("SIGKILL");
             writer.wait().expect("reaped");
         }
         stop.store(true, Ordering::Relaxed);
-        let (reads, set_back, count) = reader.join().expect("no panic");
-        assert!(reads > u64::from(kills));
+        let (set_back, count) = reader.join().expect("no panic");
+        let reads = reads.load(Ordering::Relaxed);
         println!(
             "kill storm: {kills} kills, {reads} whole reads of {count} records, {set_back} stamps set back by HS-47, seed {seed}"
         );
@@ -206,7 +209,7 @@ fn writers_that_are_killed_at_random_moments_leave_a_whole_record_and_a_free_loc
     let outcome =
         writer(directory, sequence).observe(&Observation::new(State::Idle)).expect("no error").outcome;
     assert_eq!(outcome, Outcome::Landed, "seed {seed}");
-    assert!(before.elapsed() < Duration::from_secs(5), "the dead hold nothing");
+    assert!(before.elapsed() < Duration::from_secs(9), "the dead hold nothing");
 }
 
 #[test]
@@ -252,7 +255,8 @@ fn a_session_that_is_killed_reads_as_dead_through_its_lease() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let mut child = start("session", root.path(), 0);
     assert!(wait_for(&mut child, "ready").contains("true"));
-    let reader = Reader::open(root.path(), &Options::default(), &Host::system());
+    let options = Options { probe_budget: Duration::from_secs(60), ..Options::default() };
+    let reader = Reader::open(root.path(), &options, &Host::system());
     let probe = LeaseProbe::new(&reader);
     assert_eq!(reader.read(Some(&probe)).expect("a record").state, State::Active);
     child.kill().expect("SIGKILL");
@@ -275,7 +279,7 @@ fn a_stopped_holder_makes_others_busy_and_a_killed_one_lets_them_in() {
     wait_for(&mut holder, "ready");
     // SAFETY: the child is this test's own.
     assert_eq!(unsafe { libc::kill(i32::try_from(holder.id()).expect("a pid"), libc::SIGSTOP) }, 0);
-    let options = Options { lock_wait: Duration::from_millis(100), ..Options::default() };
+    let options = Options { lock_wait: Duration::from_secs(2), ..Options::default() };
     let error = claim(root.path(), &claimant("tok-b"), &options, &Host::system()).expect_err("held");
     assert_eq!(error.code(), Code::HarnessStateBusy);
     holder.kill().expect("SIGKILL");

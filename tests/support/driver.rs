@@ -10,6 +10,7 @@ use std::time::Duration;
 use gallivant_core::json::Value;
 use gallivant_core::testing::MEMORY_CAPABILITY;
 
+use super::locks::BRIEF_WAIT_MS;
 use super::memory_task::START;
 
 pub(crate) struct Driver {
@@ -34,7 +35,7 @@ impl Driver {
         self.say(&format!(
             r#"{{"cmd":"open","id":1,"root":"{}","now":{START},"jitter":1,"faults":{faults},"options":
                 {{"taskId":"t-1","provider":"memory","account":"a-1","budgetUsd":8,"health":"external",
-                  "limits":{{"lockWaitMs":0}},"capabilities":{MEMORY_CAPABILITY},"transport":{{"methods":
+                  "limits":{{"lockWaitMs":{BRIEF_WAIT_MS}}},"capabilities":{MEMORY_CAPABILITY},"transport":{{"methods":
                   ["prepare","submit","inspect","continue","collect","cancel","lookup"]}}}}}}"#,
             root.display()
         ));

@@ -11,6 +11,8 @@ use gallivant_core::execution::{
 use gallivant_core::json::{Object, Value};
 use gallivant_core::testing::{MEMORY_CAPABILITY, ManualClock, MemoryTransport};
 
+use super::locks::{self, BRIEF_WAIT_MS};
+
 /// The wall clock at the start of each test.
 pub(crate) const START: u64 = 1_780_000_000_000;
 
@@ -59,12 +61,17 @@ impl Task {
     pub(crate) fn is_locked(&self) -> bool {
         is_locked(&self.root())
     }
+
+    /// Whether the task's lock has been given back.
+    pub(crate) fn comes_free(&self) -> bool {
+        locks::comes_free(&self.root().join("execution.lock"))
+    }
 }
 
 pub(crate) fn boundary_of(root: &Path, host: &Host, changes: &str, faults: Arc<dyn Faults>) -> Boundary {
     let mut options = object(&format!(
         r#"{{"taskId":"t-1","provider":"memory","account":"a-1","budgetUsd":8,"health":"external",
-             "limits":{{"lockWaitMs":0}},"capabilities":{MEMORY_CAPABILITY},"transport":{{"methods":
+             "limits":{{"lockWaitMs":{BRIEF_WAIT_MS}}},"capabilities":{MEMORY_CAPABILITY},"transport":{{"methods":
              ["prepare","submit","inspect","continue","collect","cancel","lookup","recoverResponse"]}}}}"#
     ));
     for (name, value) in object(changes) {
@@ -76,8 +83,7 @@ pub(crate) fn boundary_of(root: &Path, host: &Host, changes: &str, faults: Arc<d
 }
 
 pub(crate) fn is_locked(root: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(root.join("execution.lock")) else { return false };
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err()
+    locks::is_held(&root.join("execution.lock"))
 }
 
 fn gather(directory: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {

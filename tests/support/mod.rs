@@ -3,6 +3,7 @@
 
 pub(crate) mod driver;
 pub(crate) mod ground;
+pub(crate) mod locks;
 pub(crate) mod memory_task;
 pub(crate) mod output;
 pub(crate) mod pass;
@@ -13,6 +14,7 @@ pub(crate) mod task;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gallivant_core::harness_state::{
     Claim, Claimant, Derived, NewSession, Observation, Options, Outcome, Reader, Record, State, Writer,
@@ -51,7 +53,11 @@ impl Seat {
         let machine =
             TestHost::new(TestHostOptions { wall_ms: Some(NOW), faults_json, ..TestHostOptions::default() })
                 .expect("the list of faults is well formed");
-        Seat { root, dir, machine, options: Options::default() }
+        // On a busy machine a thread may wait long for its turn among others, forks of other tests hold it up, and a probe is
+        // slow.
+        let (lock_wait, probe_budget) = (Duration::from_secs(120), Duration::from_secs(60));
+        let options = Options { lock_wait, probe_budget, ..Options::default() };
+        Seat { root, dir, machine, options }
     }
 
     pub(crate) fn root(&self) -> &Path {

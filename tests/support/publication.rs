@@ -343,28 +343,6 @@ impl TaskRoot {
         field.publish(&boundary, plan).expect("nobody is gone")
     }
 
-    /// Whether nobody holds a lock of the root. A process that is being started beside this one may hold it for a moment.
-    pub(crate) fn is_free(&self, name: &str) -> bool {
-        let file = std::fs::File::open(self.path().join(name)).expect("the lock file stays");
-        (0..20).any(|_| {
-            let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
-            locked.map_err(|_| std::thread::sleep(std::time::Duration::from_millis(5))).is_ok()
-        })
-    }
-
-    /// A lock of the root as somebody else holds it.
-    pub(crate) fn held(&self, name: &str) -> std::fs::File {
-        let file = std::fs::File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(self.path().join(name))
-            .expect("opened");
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).expect("free");
-        file
-    }
-
     pub(crate) fn checkpoint(&self) -> Json {
         serde_json::from_str(&self.text(APPLICATION)).expect("the checkpoint is JSON")
     }

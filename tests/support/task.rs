@@ -16,6 +16,7 @@ use gallivant_core::{Code, Error};
 use serde_json::{Value as Json, json};
 
 use super::NOW;
+use super::locks::{self, HeldLock};
 
 pub(crate) const HEAD: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
@@ -90,6 +91,23 @@ impl TaskRoot {
         let options = TestHostOptions { wall_ms: Some(NOW), ..TestHostOptions::default() };
         let machine = TestHost::new(options).expect("a host");
         TaskRoot { root, machine, options: remote_options(), faults: Arc::new(NoFaults) }
+    }
+
+    /// Holds a lock of the root as another program does.
+    #[track_caller]
+    pub(crate) fn hold(&self, name: &str) -> HeldLock {
+        std::fs::create_dir_all(self.path()).expect("the root");
+        HeldLock::take(&self.path().join(name))
+    }
+
+    /// Whether somebody holds a lock of the root now.
+    pub(crate) fn is_held(&self, name: &str) -> bool {
+        locks::is_held(&self.path().join(name))
+    }
+
+    /// Whether a lock of the root has been given back.
+    pub(crate) fn comes_free(&self, name: &str) -> bool {
+        locks::comes_free(&self.path().join(name))
     }
 
     /// One of a local runner.

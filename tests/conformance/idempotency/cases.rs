@@ -41,7 +41,7 @@ fn c_015_a_waiter_hears_of_an_end_that_leaves_file_times_and_sizes_alike() {
         let mut held = created(begin(&first));
         let ticket = running(begin(&second));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| ticket.wait(Duration::from_secs(20)).expect("an answer"));
+            let waiting = scope.spawn(|| ticket.wait(Duration::from_secs(120)).expect("an answer"));
             std::thread::sleep(Duration::from_millis(3));
             held.complete("r-1", b"").expect("it completes");
             assert_eq!(word(&waiting.join().expect("no panic")), "replay:waited");
@@ -131,7 +131,7 @@ fn c_049_of_many_at_once_one_creates_and_all_get_its_answer() {
                             "create".to_owned()
                         }
                         gallivant_core::idempotency::Begin::InProgress(ticket) => {
-                            let claim = replayed(ticket.wait(Duration::from_secs(20)).expect("an answer"));
+                            let claim = replayed(ticket.wait(Duration::from_secs(120)).expect("an answer"));
                             String::from_utf8(claim.answer().expect("it was saved").to_vec()).expect("UTF-8")
                         }
                         other => panic!("{other:?}"),

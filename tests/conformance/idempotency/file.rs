@@ -377,7 +377,7 @@ fn ik_19_a_busy_store_is_waited_for_and_then_refused() {
     process.store.capability().expect("a busy store is available");
     std::thread::scope(|scope| {
         let waiting =
-            scope.spawn(|| process.store.ask(&ask(Duration::from_secs(20))).map(|begin| word(&begin)));
+            scope.spawn(|| process.store.ask(&ask(Duration::from_secs(120))).map(|begin| word(&begin)));
         std::thread::sleep(Duration::from_millis(30));
         writer.execute_batch("ROLLBACK").expect("it unlocks");
         assert_eq!(waiting.join().expect("no panic").expect("its turn came"), "create:fresh");

@@ -191,7 +191,7 @@ over_every_engine! {
         let held = created(owner.begin());
         let ticket = running(other.begin());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| ticket.wait(Duration::from_secs(20)).expect("an answer"));
+            let waiting = scope.spawn(|| ticket.wait(Duration::from_secs(120)).expect("an answer"));
             std::thread::sleep(Duration::from_millis(40));
             world.kill(&owner, Some(held));
             assert_eq!(word(&waiting.join().expect("no panic")), "create:taken-over");

@@ -34,12 +34,23 @@ pub(super) fn read() -> io::Result<Vec<TableEntry>> {
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::SRCH) => continue,
             Err(error) => return Err(error.into()),
         }
-        if text.is_empty() {
-            continue;
-        }
-        entries.push(parse(pid, &text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?);
+        entries.extend(entry(pid, &text)?);
     }
     Ok(entries)
+}
+
+/// None of a process that has ended.
+fn entry(pid: u32, stat: &[u8]) -> io::Result<Option<TableEntry>> {
+    if stat.is_empty() || is_being_removed(stat) {
+        return Ok(None);
+    }
+    parse(pid, stat).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Whether the system was just taking the process out of its table, where it has no group any more (field 5).
+fn is_being_removed(stat: &[u8]) -> bool {
+    let end = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
+    stat[end..].split(u8::is_ascii_whitespace).nth(3) == Some(b"-1")
 }
 
 /// Whether a process was started with this variable, `NAME=value`; none where that cannot be read.
@@ -98,6 +109,16 @@ mod tests {
             TableEntry { pid: 7, parent: 1, group: 8, session: 9, start: 4711, activity: Activity::Running };
         assert_eq!(entry, wanted);
         assert_eq!(parse(7, b"7 (x) S 1"), None);
+    }
+
+    #[test]
+    fn a_process_that_is_just_being_reaped_makes_no_table_unreadable() {
+        let reaped = b"7 (a) X 0 -1 -1 0 -1 4227148 15 0 0 0 0 0 0 0 20 0 0 0 4711 0 0";
+        assert_eq!(entry(7, reaped).expect("it is understood"), None);
+        assert_eq!(entry(7, b"").expect("it is understood"), None);
+        let named = b"7 (a) -1 -1) S 1 8 9 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 1 1";
+        assert_eq!(entry(7, named).expect("it is understood").expect("it runs").group, 8);
+        assert!(entry(7, b"7 (x) S 1").is_err());
     }
 
     #[test]
