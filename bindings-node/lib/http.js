@@ -215,9 +215,11 @@ function refusalOf(set, { given }, error) {
   if (word === 'idempotency_key_reused') return problem(set.reusedStatus, word)
   if (word === 'idempotency_in_progress') return problem(409, word, later)
   if (word === 'idempotency_claim_lost') return problem(409, word, { resource: error.resource })
-  if (/^idempotency_(busy|forked|store_)/.test(word)) {
+  // A server that ends closes its store, and may still be asked.
+  const isClosed = isOurs && error.reason === 'closed'
+  if (isClosed || /^idempotency_(busy|forked|store_)/.test(word)) {
     set.onError?.(error, given)
-    return problem(503, word, later)
+    return problem(503, isClosed ? 'idempotency_store_unavailable' : word, later)
   }
   throw error
 }
@@ -252,7 +254,7 @@ function create(set, call, creating, next) {
   const onClose = () => { abandoning = setTimeout(giveUp, set.abandonMs).unref() }
   res.once('close', onClose)
   const limit = Number(set.store.options.maxAnswerBytes)
-  capture(res, { limit, kept: set.savedHeaders, async whole(answer) {
+  const status = capture(res, { limit, kept: set.savedHeaders, failed: told, async whole(answer) {
     isAnswered = true
     over()
     res.removeListener('close', onClose)
@@ -267,7 +269,7 @@ function create(set, call, creating, next) {
   // What the application throws by itself goes where it would have gone without this handler. It proves that nothing was
   // made, but for a client that is gone, whose leaving may be what was thrown, and for an answer that had begun to say so.
   const failed = async (error) => {
-    await (res.destroyed || (res.headersSent && isMade(set, res.statusCode, given)) ? giveUp() : drop())
+    await (res.destroyed || (res.headersSent && isMade(set, status(), given)) ? giveUp() : drop())
     throw error
   }
   try {
@@ -301,7 +303,7 @@ async function said(set, call, creating, answer, limit) {
     })
     return null
   }
-  const resource = creating.resource ?? (await named(set, given, answer)) ?? UNNAMED
+  const resource = idOf(creating.resource) ?? idOf(await named(set, given, answer)) ?? UNNAMED
   const complete = () => {
     const saved = answer.body === null ? null : encode(answer, set.savedHeaders)
     const fits = saved !== null && saved.length <= limit
@@ -322,9 +324,14 @@ async function said(set, call, creating, answer, limit) {
   }
 }
 
+/** An id; undefined where there is none. What is no id is the program's mistake, which no repetition mends. */
+function idOf(value) {
+  return value === undefined || value === null || value === '' ? undefined : args.text('resource', value)
+}
+
 /** The id of what was made. */
 async function named(set, given, answer) {
-  if (typeof set.resource === 'function') return (await set.resource(given, answer)) ?? undefined
+  if (typeof set.resource === 'function') return set.resource(given, answer)
   return answer.headers.find(([name]) => name === set.resource)?.[1]
 }
 

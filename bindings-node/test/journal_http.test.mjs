@@ -293,6 +293,25 @@ test('every_other_end_is_told_too', async (t) => {
   await until(() => lookouts() === 0, 'no thread')
 })
 
+test('ex_jrn_72_one_response_takes_one_replay_at_a_time', async (t) => {
+  const run = runFor(t)
+  run.say(3)
+  const refused = []
+  const { port } = await serverFor(t, async (req, res) => {
+    if (req.url === '/again') await assert.rejects(pipeReplay(join(run.directory, 'nowhere'), res), { code: 'EXECUTION_UNKNOWN_RUN' })
+    const piped = pipeReplay(run.directory, res)
+    for (let at = 0; at < 2; at += 1) await pipeReplay(run.directory, res).catch((error) => refused.push(error.code))
+    return piped
+  })
+  for (const path of ['/', '/again']) {
+    const client = await clientFor(port, {}, undefined, path)
+    await until(() => client.events.lastId === '3')
+    assert.deepEqual(client.ids(), ids(1, 3), 'no row twice')
+    client.req.destroy()
+  }
+  assert.deepEqual(refused, Array(4).fill('GALLIVANT_INPUT'))
+})
+
 test('what_cannot_begin_sends_nothing_so_that_the_caller_can_answer', async (t) => {
   const run = runFor(t)
   const directory = join(directoryFor(t), 'nowhere')
