@@ -81,8 +81,12 @@ fn hs_112_a_relative_directory_names_no_session_where_the_harness_works() {
     for named in ["a", "there"] {
         let mut command = program();
         command.args(["hook", "claude"]).current_dir(work.path()).stdin(Stdio::null());
-        let output = command.envs(session.to_env()).env("GALLIVANT_AGENT_DIR", named).output().expect("it runs");
-        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+        let output =
+            command.envs(session.to_env()).env("GALLIVANT_AGENT_DIR", named).output().expect("it runs");
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
     }
     let found = tree(work.path());
     assert!(found.is_empty(), "nothing was made and nothing logged: {found:?}");

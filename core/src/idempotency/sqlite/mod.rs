@@ -330,8 +330,9 @@ impl ClaimStore for SqliteClaims {
         self.transaction(patience, |connection| {
             let has_failed = self.is_failing.load(Ordering::Relaxed);
             if has_failed {
-                // Writes a page that says what it said before.
-                connection.pragma_update(None, "user_version", open::SCHEMA_VERSION)?;
+                // Writes every page that a reservation does, and leaves them as they were: one page may still find a place
+                // in a log where those of a create do not.
+                row::insert_and_delete(connection)?;
             }
             Ok((has_failed, ()))
         })
