@@ -342,6 +342,8 @@ class IdempotencyMiddleware:
             creating.resource = resource = creating.resource or self._named_by(answer) or _UNNAMED
             if not isinstance(resource, str):
                 raise TypeError(f"the id of what was made is a str, not {type(resource).__name__}")
+            # Half of a surrogate pair is no text, which no repetition mends.
+            resource.encode()
             with_body = len(answer.body) <= self._max_answer_bytes
             saved = answer.saved(self._saved_headers, with_body=with_body)
             without = answer.saved(self._saved_headers, with_body=False)
@@ -387,8 +389,7 @@ class IdempotencyMiddleware:
             # Imported where it is needed: most servers never get here.
             import logging
 
-            file = f", file=`{error.file}`" if error.file else ""
-            logging.getLogger("gallivant").error("%s%s; %s", error, file, error.remedy)
+            logging.getLogger("gallivant").error("%s; %s", error, error.remedy)
             return problem(503, word, retry_after=self._retry_after)
         raise error
 
