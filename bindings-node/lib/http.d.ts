@@ -5,7 +5,7 @@
  * - Express: `app.post('/things', authenticate, handler, express.json(), make)`, in front of what parses the body.
  * - Fastify: `fastify.post('/things', { onRequest: [authenticate, handler] }, make)`.
  *
- * For HTTP/1.1; HTTP/2's compatibility requests do not say when they are whole.
+ * For HTTP/1.1, and for HTTP/2 by its compatibility requests.
  *
  * Put it behind what authenticates and what compresses answers, and in front of whatever reads the body. A request without
  * a key, or with a method that makes nothing, passes untouched.

@@ -157,7 +157,7 @@ async function decide(set, call, key, signal) {
     if (begin.kind === 'replay') return await replay(set, given, begin)
     return problem(409, 'idempotency_unknown', { retryAfterS: set.retryAfterS })
   } catch (error) {
-    if (error instanceof TooLarge) return problem(413, 'content_too_large', { close: true })
+    if (error instanceof TooLarge) return problem(413, 'content_too_large', { close: !(call.req.httpVersionMajor >= 2) })
     return refusalOf(set, call, error)
   }
 }

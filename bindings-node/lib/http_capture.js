@@ -30,7 +30,7 @@ function capture(res, { limit, kept, whole, failed }) {
   /** `kept`: nothing is sent. `passing`: too large, and all but the last part is sent. `ended`: the store is being told. `sent`. */
   let state = 'kept'
   let wasPassing = false
-  /** Status and reason phrase, once they are said: what is set on the response afterwards changes nothing any more. */
+  /** Status and reason phrase once they are said: what is set on the response afterwards changes nothing any more. */
   let head = null
   const flags = (isEnded) => {
     const constant = (name, value) => Object.defineProperty(res, name, { get: () => value, configurable: true })
@@ -47,12 +47,12 @@ function capture(res, { limit, kept, whole, failed }) {
     head = said
     flags(false)
   }
-  const sayHeadAsSet = () => { if (head === null) sayHead(checkedHead(res, res.statusCode, res.statusMessage)) }
+  const sayHeadAsSet = () => { if (head === null) sayHead(checkedHead(res, res.statusCode, reasonOf(res))) }
 
   res.writeHead = function writeHead(status, ...rest) {
     if (!isHeld()) return own.writeHead.call(this, status, ...rest)
     if (head !== null) throw headersSent('write')
-    const message = typeof rest[0] === 'string' ? rest.shift() : res.statusMessage
+    const message = typeof rest[0] === 'string' ? rest.shift() : reasonOf(res)
     const said = checkedHead(res, status, message)
     setHeaders(res, rest[0])
     sayHead(said)
@@ -134,7 +134,7 @@ function capture(res, { limit, kept, whole, failed }) {
     else if (wasPassing) res.destroy()
     else {
       for (const name of [...OF_A_BODY, ...kept]) res.removeHeader(name)
-      res.statusMessage = undefined
+      if (isHttp1(res)) res.statusMessage = undefined
       res.statusCode = other.status
       for (const [name, value] of other.headers) res.setHeader(name, value)
       own.end.call(res, other.body)
@@ -144,10 +144,17 @@ function capture(res, { limit, kept, whole, failed }) {
   return () => head?.status ?? res.statusCode
 }
 
-/** Status and reason phrase as node:http takes them, which refuses here what it would refuse when they are sent. */
+function isHttp1(res) { return res instanceof ServerResponse }
+
+/** Of HTTP/2 there is none, and asking for it warns. */
+function reasonOf(res) { return isHttp1(res) ? res.statusMessage : undefined }
+
+/** Status and reason phrase as Node takes them, which refuses here what it would refuse when they are sent. */
 function checkedHead(res, given, message) {
-  // A response of HTTP/2 has checked its status, and has no reason phrase.
-  if (!(res instanceof ServerResponse)) return { status: given, message: undefined }
+  if (!isHttp1(res)) {
+    res.statusCode = given
+    return { status: res.statusCode, message: undefined }
+  }
   const trial = new ServerResponse({ method: 'HEAD' })
   trial.statusMessage = message
   trial.writeHead(given)
