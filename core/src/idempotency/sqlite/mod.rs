@@ -74,6 +74,7 @@ impl SqliteClaims {
     /// `IDEMPOTENCY_STORE_UNAVAILABLE`, `…_UNSUPPORTED`, `…_CORRUPT`, `…_VERSION`, `IDEMPOTENCY_BUSY`.
     pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<Arc<Self>> {
         inherited::close_all();
+        let path = &*place::followed(path, host)?.0;
         let (connection, identity) = open::open(path, host, patience)?;
         let mut signal = path.to_owned().into_os_string();
         signal.push(SIGNAL);
