@@ -66,7 +66,7 @@ export interface IdempotentOptions<Request = any> {
   /** The largest body that is read, in bytes. 16 MiB. */
   bodyLimit?: number | undefined
   /** Whether an answer with this status is one of a thing that was made, and is saved; any other releases the key. 2xx. */
-  isCompleted?: ((status: number, request: Request) => boolean) | undefined
+  isCompleted?: ((status: number, request: Request) => boolean | PromiseLike<boolean>) | undefined
   /** The header that names what was made, or a function of the answer. `location`; where nothing names it, it is `-`. */
   resource?:
     | string

@@ -269,7 +269,7 @@ function create(set, call, creating, next) {
   // What the application throws by itself goes where it would have gone without this handler. It proves that nothing was
   // made, but for a client that is gone, whose leaving may be what was thrown, and for an answer that had begun to say so.
   const failed = async (error) => {
-    await (res.destroyed || (res.headersSent && isMade(set, status(), given)) ? giveUp() : drop())
+    await (res.destroyed || (res.headersSent && await isMade(set, status(), given)) ? giveUp() : drop())
     throw error
   }
   try {
@@ -282,9 +282,9 @@ function create(set, call, creating, next) {
 }
 
 /** Whether a status says that the thing was made; a function of the program that throws says nothing else. */
-function isMade(set, status, given) {
+async function isMade(set, status, given) {
   try {
-    return set.isCompleted(status, given)
+    return await set.isCompleted(status, given)
   } catch {
     return true
   }
@@ -295,7 +295,7 @@ async function said(set, call, creating, answer, limit) {
   const { given } = call
   const { reservation } = creating
   if (creating.isOver) return null
-  if (!set.isCompleted(answer.status, given)) {
+  if (!await set.isCompleted(answer.status, given)) {
     // After a mark an answer that is none of a made thing proves nothing, so that it is dropped and not released.
     const end = () => (creating.isMarked ? reservation.abandon() : reservation.release())
     await end().catch((error) => {
@@ -313,6 +313,8 @@ async function said(set, call, creating, answer, limit) {
     await complete()
     return null
   } catch (error) {
+    // Ended by the application itself, which says what it likes: nobody has taken anything over.
+    if (error.reason === 'ended' || error.reason === 'closed') return null
     if (error.code === 'IDEMPOTENCY_CLAIM_LOST') {
       await set.lost?.(given, resource, error.resource)
       return refusalOf(set, call, error)

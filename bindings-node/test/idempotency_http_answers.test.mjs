@@ -173,6 +173,27 @@ test('ik_05_what_is_no_id_of_a_thing_leaves_the_outcome_unknown', async (t) => {
   assert.equal((await empty.store.inspect(...NAME, 'k')).resource, '-', 'an empty header names nothing')
 })
 
+test('ik_10_an_application_that_has_ended_its_reservation_itself_answers_what_it_likes', async (t) => {
+  for (const [way, state] of [['complete', 'finished'], ['release', null], ['abandon', null]]) {
+    const lost = []
+    const { keyed, store, errors } = await both(t, async (req, res) => {
+      const { reservation } = req.idempotency
+      await (way === 'complete' ? reservation.complete('own', '{}') : reservation[way]())
+      res.writeHead(201, { location: '/l' }).end('made')
+    }, { lost: (...given) => lost.push(given) })
+    const { status, text } = await send(keyed, 'k')
+    assert.deepEqual([status, text, lost, errors], [201, 'made', [], []], way)
+    const claim = await store.inspect(...NAME, 'k')
+    assert.deepEqual([claim?.state ?? null, claim?.resource ?? null], [state, state && 'own'], way)
+  }
+})
+
+test('ik_05_whether_an_answer_is_of_a_made_thing_may_take_its_time_to_say', async (t) => {
+  const { keyed, store } = await both(t, (req, res) => res.writeHead(500).end('no'), { isCompleted: async (status) => status < 300 })
+  assert.equal((await send(keyed, 'k')).status, 500)
+  assert.equal(await store.inspect(...NAME, 'k'), null)
+})
+
 test('an_answer_without_a_body_is_saved_without_one', async (t) => {
   const { expected, claim } = await theSame(t, (req, res) => res.writeHead(204).end('never sent'))
   assert.deepEqual([expected, claim.answer.includes(Buffer.from('never sent'))], [[204, '', null, null], false])

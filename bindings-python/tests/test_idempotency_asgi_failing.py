@@ -47,6 +47,11 @@ class Failing(MiddlewareCase):
             self.things.status = status
             self.assertEqual((await ask(self.app(), key=KEY)).status, status)
             self.assertIsNone(self.claim())
+        async def later(status):
+            return status < 300
+
+        await ask(self.app(completes=later), key=KEY)
+        self.assertIsNone(self.claim())
         self.things.status = 404
         app = self.app(completes=lambda status: status < 500)
         await ask(app, key=KEY)

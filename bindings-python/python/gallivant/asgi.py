@@ -156,7 +156,7 @@ class IdempotencyMiddleware:
         wait: float = 10.0,
         max_body_bytes: int = 16 << 20,
         spool_bytes: int = 1 << 20,
-        completes: Callable[[int], bool] = lambda status: 200 <= status < 300,
+        completes: Callable[[int], bool | Awaitable[bool]] = lambda status: 200 <= status < 300,
         resource: str | Callable[[int, list[Header], bytes], str | None] = "location",
         saved_headers: Iterable[str] = SAVED_HEADERS,
         max_answer_bytes: int = 1 << 20,
@@ -307,21 +307,21 @@ class IdempotencyMiddleware:
             alive.cancel()
             captured.close()
             if not kept:
-                if captured.status and self._is_made(captured.status):
+                if captured.status and await self._is_made(captured.status):
                     # It had begun to say that it was made. Of what is completed already this does nothing.
                     await finish(_mark, creating.blocking)
                 await finish(creating.blocking.__exit__, None, None, None)
 
-    def _is_made(self, status: int) -> bool:
+    async def _is_made(self, status: int) -> bool:
         """Whether a status says that the thing was made; a function of the program that raises says nothing else."""
         try:
-            return self._completes(status)
+            return bool(await _awaited(self._completes(status)))
         except Exception:
             return True
 
     async def _end(self, creating: Creating, captured: Captured) -> None:
         """Ends the reservation as the app's answer says. Raises `_Unsaid` where that is tried again later."""
-        if not self._completes(captured.status):
+        if not await _awaited(self._completes(captured.status)):
             return await finish(creating.blocking.__exit__, None, None, None)
         ended = asyncio.ensure_future(self._complete(creating, captured))
         try:
