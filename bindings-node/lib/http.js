@@ -14,6 +14,7 @@ const args = require('./arguments.js')
 const { Gone, TooLarge, readBody } = require('./http_body.js')
 const { capture } = require('./http_capture.js')
 const { SAVED_HEADERS, encode, decode, problem } = require('./http_messages.js')
+const { isDestroyed } = require('./http_response.js')
 
 /** Methods that make nothing. */
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -138,7 +139,7 @@ function answerWith(set, call, answer, next) {
 function clientOf(res) {
   const gone = new AbortController()
   const onClose = () => gone.abort(new Gone())
-  if (res.destroyed) onClose()
+  if (isDestroyed(res)) onClose()
   res.once('close', onClose)
   return { signal: gone.signal, forget: () => res.removeListener('close', onClose) }
 }
@@ -269,13 +270,13 @@ function create(set, call, creating, next) {
   // What the application throws by itself goes where it would have gone without this handler. It proves that nothing was
   // made, but for a client that is gone, whose leaving may be what was thrown, and for an answer that had begun to say so.
   const failed = async (error) => {
-    await (res.destroyed || (res.headersSent && await isMade(set, status(), given)) ? giveUp() : drop())
+    await (isDestroyed(res) || (res.headersSent && await isMade(set, status(), given)) ? giveUp() : drop())
     throw error
   }
   try {
     const running = next()
     // A handler that is over without an answer may still answer, from a callback of its own, while its client is there.
-    if (typeof running?.then === 'function') running.then(() => (res.destroyed ? giveUp() : undefined), failed)
+    if (typeof running?.then === 'function') running.then(() => (isDestroyed(res) ? giveUp() : undefined), failed)
   } catch (error) {
     void failed(error)
   }

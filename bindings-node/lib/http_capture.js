@@ -7,6 +7,7 @@
  */
 
 const { ServerResponse } = require('node:http')
+const { isDestroyed } = require('./http_response.js')
 
 /** What says something of a body that is not sent. */
 const OF_A_BODY = ['content-length', 'transfer-encoding', 'trailer', 'set-cookie']
@@ -129,7 +130,7 @@ function capture(res, { limit, kept, whole, failed }) {
     state = 'sent'
     if (wasPassing) unflag()
     else restore()
-    if (res.destroyed) return
+    if (isDestroyed(res)) return
     if (other === null) own.end.call(res, wasPassing ? parts[0] : body)
     else if (wasPassing) res.destroy()
     else {

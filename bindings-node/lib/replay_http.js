@@ -8,6 +8,7 @@
 
 const args = require('./arguments.js')
 const { refuseAborted } = require('./calls.js')
+const { isDestroyed } = require('./http_response.js')
 const { internals, replay } = require('./replay.js')
 
 /** Events are written until a chunk has so many bytes. */
@@ -105,7 +106,7 @@ class End {
     response.on('close', this.#onClose)
     // Whatever is wrong with the connection closes it too.
     response.on('error', this.#onClose)
-    if (response.destroyed || response.closed || response.writableEnded) this.come('disconnected')
+    if (isDestroyed(response) || response.closed || response.writableEnded) this.come('disconnected')
   }
 
   come(how) {

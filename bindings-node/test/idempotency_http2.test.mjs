@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:http2'
 import { test } from 'node:test'
 import { idempotent } from '../lib/http.js'
-import { NAME, storeFor } from '../test-support/creates.mjs'
+import { NAME, storeFor, until } from '../test-support/creates.mjs'
 
 const [OPERATION, SCOPE] = NAME
 
@@ -71,6 +71,39 @@ test('ik_03_a_body_is_bounded_and_one_that_is_broken_off_begins_nothing', async 
   assert.equal((await send(['whole'], 'half')).status, 201)
   process.off('warning', told)
   assert.deepEqual([made.length, await store.inspect(...NAME, 'large'), warnings], [1, null, []])
+})
+
+test('ik_05_a_client_that_leaves_while_its_thing_is_made_leaves_the_outcome_unknown_or_an_answer', async (t) => {
+  const before = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  const thrown = []
+  process.on('unhandledRejection', (error) => thrown.push(error.message))
+  t.after(() => {
+    process.removeAllListeners('unhandledRejection')
+    for (const listener of before) process.on('unhandledRejection', listener)
+  })
+  for (const [fails, state] of [[true, 'marked'], [false, 'finished']]) {
+    const runs = []
+    const ended = []
+    const { send, store } = await echoFor(t, async (req, res) => {
+      await new Promise((resolve) => {
+        runs.push(resolve)
+        res.once('close', resolve)
+      })
+      ended.push(true)
+      // What an application throws whose client has gone proves nothing.
+      if (fails) throw new Error('the client has gone')
+      res.writeHead(201).end('made')
+    })
+    const stream = await send(['a'], 'k', { end: false })
+    stream.on('error', () => {})
+    stream.end()
+    await until(() => runs.length === 1)
+    stream.close(8)
+    await until(() => ended.length === 1)
+    await until(async () => (await store.inspect(...NAME, 'k'))?.state === state)
+  }
+  await until(() => thrown.length === 1)
 })
 
 test('what_http2_refuses_of_an_answer_is_thrown_where_it_is_said', async (t) => {

@@ -202,6 +202,27 @@ test('ex_jrn_71_nothing_is_left_of_clients_that_leave_in_the_middle', { timeout:
   await until(() => timers() <= timersBefore, 'no timer is left')
 })
 
+test('ex_jrn_71_a_client_of_http2_that_has_gone_before_it_begins_leaves_nothing', async (t) => {
+  const run = runFor(t)
+  run.say(5)
+  const ends = []
+  const server = createHttp2Server((req, res) => {
+    res.on('close', () => setImmediate(() => ends.push(pipeReplay(run.directory, res))))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const session = connectHttp2(`http://127.0.0.1:${server.address().port}`)
+  t.after(() => {
+    session.destroy()
+    server.close()
+  })
+  const stream = session.request({ ':path': '/' }).on('error', () => {})
+  await once(stream, 'ready')
+  stream.close(8)
+  await until(() => ends.length === 1)
+  assert.equal((await ends[0]).how, 'disconnected')
+  await until(() => lookouts() === 0, 'no thread')
+})
+
 test('ex_jrn_69_many_streams_of_one_http2_connection_get_every_row', async (t) => {
   const run = runFor(t)
   run.say(5)
