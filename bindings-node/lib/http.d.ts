@@ -5,7 +5,7 @@
  * - Express: `app.post('/things', authenticate, handler, express.json(), make)`, in front of what parses the body.
  * - Fastify: `fastify.post('/things', { onRequest: [authenticate, handler] }, make)`.
  *
- * For HTTP/1.1; HTTP/2's compatibility requests do not say when they are whole.
+ * For HTTP/1.1, and for HTTP/2 by its compatibility requests.
  *
  * Put it behind what authenticates and what compresses answers, and in front of whatever reads the body. A request without
  * a key, or with a method that makes nothing, passes untouched.
@@ -66,7 +66,7 @@ export interface IdempotentOptions<Request = any> {
   /** The largest body that is read, in bytes. 16 MiB. */
   bodyLimit?: number | undefined
   /** Whether an answer with this status is one of a thing that was made, and is saved; any other releases the key. 2xx. */
-  isCompleted?: ((status: number, request: Request) => boolean) | undefined
+  isCompleted?: ((status: number, request: Request) => boolean | PromiseLike<boolean>) | undefined
   /** The header that names what was made, or a function of the answer. `location`; where nothing names it, it is `-`. */
   resource?:
     | string

@@ -14,6 +14,7 @@ const args = require('./arguments.js')
 const { Gone, TooLarge, readBody } = require('./http_body.js')
 const { capture } = require('./http_capture.js')
 const { SAVED_HEADERS, encode, decode, problem } = require('./http_messages.js')
+const { isDestroyed } = require('./http_response.js')
 
 /** Methods that make nothing. */
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -138,7 +139,7 @@ function answerWith(set, call, answer, next) {
 function clientOf(res) {
   const gone = new AbortController()
   const onClose = () => gone.abort(new Gone())
-  if (res.destroyed) onClose()
+  if (isDestroyed(res)) onClose()
   res.once('close', onClose)
   return { signal: gone.signal, forget: () => res.removeListener('close', onClose) }
 }
@@ -157,7 +158,7 @@ async function decide(set, call, key, signal) {
     if (begin.kind === 'replay') return await replay(set, given, begin)
     return problem(409, 'idempotency_unknown', { retryAfterS: set.retryAfterS })
   } catch (error) {
-    if (error instanceof TooLarge) return problem(413, 'content_too_large', { close: true })
+    if (error instanceof TooLarge) return problem(413, 'content_too_large', { close: !(call.req.httpVersionMajor >= 2) })
     return refusalOf(set, call, error)
   }
 }
@@ -215,9 +216,11 @@ function refusalOf(set, { given }, error) {
   if (word === 'idempotency_key_reused') return problem(set.reusedStatus, word)
   if (word === 'idempotency_in_progress') return problem(409, word, later)
   if (word === 'idempotency_claim_lost') return problem(409, word, { resource: error.resource })
-  if (/^idempotency_(busy|forked|store_)/.test(word)) {
+  // A server that ends closes its store, and may still be asked.
+  const isClosed = isOurs && error.reason === 'closed'
+  if (isClosed || /^idempotency_(busy|forked|store_)/.test(word)) {
     set.onError?.(error, given)
-    return problem(503, word, later)
+    return problem(503, isClosed ? 'idempotency_store_unavailable' : word, later)
   }
   throw error
 }
@@ -252,7 +255,7 @@ function create(set, call, creating, next) {
   const onClose = () => { abandoning = setTimeout(giveUp, set.abandonMs).unref() }
   res.once('close', onClose)
   const limit = Number(set.store.options.maxAnswerBytes)
-  capture(res, { limit, kept: set.savedHeaders, async whole(answer) {
+  const status = capture(res, { limit, kept: set.savedHeaders, failed: told, async whole(answer) {
     isAnswered = true
     over()
     res.removeListener('close', onClose)
@@ -267,22 +270,22 @@ function create(set, call, creating, next) {
   // What the application throws by itself goes where it would have gone without this handler. It proves that nothing was
   // made, but for a client that is gone, whose leaving may be what was thrown, and for an answer that had begun to say so.
   const failed = async (error) => {
-    await (res.destroyed || (res.headersSent && isMade(set, res.statusCode, given)) ? giveUp() : drop())
+    await (isDestroyed(res) || (res.headersSent && await isMade(set, status(), given)) ? giveUp() : drop())
     throw error
   }
   try {
     const running = next()
     // A handler that is over without an answer may still answer, from a callback of its own, while its client is there.
-    if (typeof running?.then === 'function') running.then(() => (res.destroyed ? giveUp() : undefined), failed)
+    if (typeof running?.then === 'function') running.then(() => (isDestroyed(res) ? giveUp() : undefined), failed)
   } catch (error) {
     void failed(error)
   }
 }
 
 /** Whether a status says that the thing was made; a function of the program that throws says nothing else. */
-function isMade(set, status, given) {
+async function isMade(set, status, given) {
   try {
-    return set.isCompleted(status, given)
+    return await set.isCompleted(status, given)
   } catch {
     return true
   }
@@ -293,7 +296,7 @@ async function said(set, call, creating, answer, limit) {
   const { given } = call
   const { reservation } = creating
   if (creating.isOver) return null
-  if (!set.isCompleted(answer.status, given)) {
+  if (!await set.isCompleted(answer.status, given)) {
     // After a mark an answer that is none of a made thing proves nothing, so that it is dropped and not released.
     const end = () => (creating.isMarked ? reservation.abandon() : reservation.release())
     await end().catch((error) => {
@@ -301,7 +304,7 @@ async function said(set, call, creating, answer, limit) {
     })
     return null
   }
-  const resource = creating.resource ?? (await named(set, given, answer)) ?? UNNAMED
+  const resource = idOf(creating.resource) ?? idOf(await named(set, given, answer)) ?? UNNAMED
   const complete = () => {
     const saved = answer.body === null ? null : encode(answer, set.savedHeaders)
     const fits = saved !== null && saved.length <= limit
@@ -311,6 +314,8 @@ async function said(set, call, creating, answer, limit) {
     await complete()
     return null
   } catch (error) {
+    // Ended by the application itself, which says what it likes: nobody has taken anything over.
+    if (error.reason === 'ended' || error.reason === 'closed') return null
     if (error.code === 'IDEMPOTENCY_CLAIM_LOST') {
       await set.lost?.(given, resource, error.resource)
       return refusalOf(set, call, error)
@@ -322,9 +327,14 @@ async function said(set, call, creating, answer, limit) {
   }
 }
 
+/** An id; undefined where there is none. What is no id is the program's mistake, which no repetition mends. */
+function idOf(value) {
+  return value === undefined || value === null || value === '' ? undefined : args.text('resource', value)
+}
+
 /** The id of what was made. */
 async function named(set, given, answer) {
-  if (typeof set.resource === 'function') return (await set.resource(given, answer)) ?? undefined
+  if (typeof set.resource === 'function') return set.resource(given, answer)
   return answer.headers.find(([name]) => name === set.resource)?.[1]
 }
 

@@ -50,7 +50,7 @@ function readBody(given, req, limit, signal) {
         if (bytes > limit) return end(() => reject(new TooLarge()))
         chunks.push(chunk)
       }
-      if (req.complete && !req.readableEnded) whole()
+      if (hasAll(req) && !req.readableEnded) whole()
     }
     const onGone = () => end(() => reject(signal.reason ?? new Gone()))
     const listeners = [['readable', onReadable], ['end', whole], ['error', onGone], ['close', onGone]]
@@ -60,9 +60,19 @@ function readBody(given, req, limit, signal) {
   })
 }
 
+/** Whether every byte of the body has arrived. Of HTTP/2 a request says so of itself only when its end has been passed. */
+function hasAll(req) {
+  return isHttp2(req) ? req.stream.readableEnded : req.complete
+}
+
 /** Whether the request says that it has no body. Nothing of it is touched then. */
-function isEmpty({ headers }) {
+function isEmpty(req) {
+  const { headers } = req
+  // A body of HTTP/2 needs neither of the two headers.
+  if (isHttp2(req)) return req.stream.endAfterHeaders
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0
 }
+
+function isHttp2(req) { return req.httpVersionMajor >= 2 }
 
 module.exports = { Gone, TooLarge, readBody }

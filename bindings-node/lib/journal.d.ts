@@ -322,7 +322,7 @@ export interface ReplayEnd {
  * header `Last-Event-ID` where it is not given, so that a browser that reconnects goes on where it was.
  *
  * Sends `content-type: text/event-stream`, `cache-control: no-store, no-transform` and `x-accel-buffering: no`, unless
- * headers were sent before. A HEAD request gets them alone. Where it cannot begin it rejects with nothing sent, so that you
+ * headers were sent before. A HEAD request gets them alone. A response takes one replay at a time. Where it cannot begin it rejects with nothing sent, so that you
  * answer: `EXECUTION_UNKNOWN_RUN`, `EXECUTION_IO`, a wrong argument, a signal that fired.
  */
 export function pipeReplay(

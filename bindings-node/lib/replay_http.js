@@ -8,6 +8,7 @@
 
 const args = require('./arguments.js')
 const { refuseAborted } = require('./calls.js')
+const { isDestroyed } = require('./http_response.js')
 const { internals, replay } = require('./replay.js')
 
 /** Events are written until a chunk has so many bytes. */
@@ -20,6 +21,9 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
+/** The responses that a replay is written to: two at once would say each row twice, and in no order. */
+const taken = new WeakSet()
+
 async function pipeReplay(source, response, options) {
   const given = args.object('options', options, true)
   args.only('options', given, ['host', 'lastEventId', 'signal'])
@@ -28,7 +32,9 @@ async function pipeReplay(source, response, options) {
     throw args.wrong('response', 'not a response of node:http')
   }
   refuseAborted(signal)
+  if (taken.has(response)) throw args.wrong('response', 'a replay is written to it already')
   const from = replayOf(source, response, given)
+  taken.add(response)
   const end = new End(from, response, signal)
   try {
     await internals.open(from)
@@ -37,6 +43,8 @@ async function pipeReplay(source, response, options) {
     if (end.how === null) begin(response)
   } catch (error) {
     end.remove()
+    // The caller may begin another.
+    taken.delete(response)
     await from.close()
     throw error
   }
@@ -98,7 +106,7 @@ class End {
     response.on('close', this.#onClose)
     // Whatever is wrong with the connection closes it too.
     response.on('error', this.#onClose)
-    if (response.destroyed || response.closed || response.writableEnded) this.come('disconnected')
+    if (isDestroyed(response) || response.closed || response.writableEnded) this.come('disconnected')
   }
 
   come(how) {

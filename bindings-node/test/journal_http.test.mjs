@@ -202,6 +202,27 @@ test('ex_jrn_71_nothing_is_left_of_clients_that_leave_in_the_middle', { timeout:
   await until(() => timers() <= timersBefore, 'no timer is left')
 })
 
+test('ex_jrn_71_a_client_of_http2_that_has_gone_before_it_begins_leaves_nothing', async (t) => {
+  const run = runFor(t)
+  run.say(5)
+  const ends = []
+  const server = createHttp2Server((req, res) => {
+    res.on('close', () => setImmediate(() => ends.push(pipeReplay(run.directory, res))))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const session = connectHttp2(`http://127.0.0.1:${server.address().port}`)
+  t.after(() => {
+    session.destroy()
+    server.close()
+  })
+  const stream = session.request({ ':path': '/' }).on('error', () => {})
+  await once(stream, 'ready')
+  stream.close(8)
+  await until(() => ends.length === 1)
+  assert.equal((await ends[0]).how, 'disconnected')
+  await until(() => lookouts() === 0, 'no thread')
+})
+
 test('ex_jrn_69_many_streams_of_one_http2_connection_get_every_row', async (t) => {
   const run = runFor(t)
   run.say(5)
@@ -291,6 +312,25 @@ test('every_other_end_is_told_too', async (t) => {
   server.closeAllConnections()
   assert.equal((await ends.at(-1)).how, 'disconnected')
   await until(() => lookouts() === 0, 'no thread')
+})
+
+test('ex_jrn_72_one_response_takes_one_replay_at_a_time', async (t) => {
+  const run = runFor(t)
+  run.say(3)
+  const refused = []
+  const { port } = await serverFor(t, async (req, res) => {
+    if (req.url === '/again') await assert.rejects(pipeReplay(join(run.directory, 'nowhere'), res), { code: 'EXECUTION_UNKNOWN_RUN' })
+    const piped = pipeReplay(run.directory, res)
+    for (let at = 0; at < 2; at += 1) await pipeReplay(run.directory, res).catch((error) => refused.push(error.code))
+    return piped
+  })
+  for (const path of ['/', '/again']) {
+    const client = await clientFor(port, {}, undefined, path)
+    await until(() => client.events.lastId === '3')
+    assert.deepEqual(client.ids(), ids(1, 3), 'no row twice')
+    client.req.destroy()
+  }
+  assert.deepEqual(refused, Array(4).fill('GALLIVANT_INPUT'))
 })
 
 test('what_cannot_begin_sends_nothing_so_that_the_caller_can_answer', async (t) => {

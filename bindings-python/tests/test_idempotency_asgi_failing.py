@@ -47,6 +47,11 @@ class Failing(MiddlewareCase):
             self.things.status = status
             self.assertEqual((await ask(self.app(), key=KEY)).status, status)
             self.assertIsNone(self.claim())
+        async def later(status):
+            return status < 300
+
+        await ask(self.app(completes=later), key=KEY)
+        self.assertIsNone(self.claim())
         self.things.status = 404
         app = self.app(completes=lambda status: status < 500)
         await ask(app, key=KEY)
@@ -74,6 +79,38 @@ class Failing(MiddlewareCase):
             with self.assertRaises((TypeError, KeyError)):
                 await ask(self.app(**wrong), key=key)
             self.refused(await ask(self.app(), key=key), 409, "idempotency_unknown")
+
+    @looped
+    async def test_ik_05_what_is_no_answer_of_asgi_is_raised_and_neither_sent_nor_saved(self):
+        start = {"type": "http.response.start", "status": 201, "headers": []}
+        wrong = {
+            "no-status": (KeyError, [{**start, "status": None}], None),
+            "text-status": (TypeError, [{**start, "status": "201"}], None),
+            "part-status": (TypeError, [{**start, "status": 201.5}], None),
+            "twice": (RuntimeError, [start, {**start, "status": 500}], "idempotency_unknown"),
+            "number": (TypeError, [start, {"type": "http.response.body", "body": 1 << 40}], "idempotency_unknown"),
+            "text": (TypeError, [start, {"type": "http.response.body", "body": "made"}], "idempotency_unknown"),
+        }
+        del wrong["no-status"][1][0]["status"]
+        for key, (error, messages, word) in wrong.items():
+
+            async def send_all(_scope, _receive, send, messages=messages):
+                for message in messages:
+                    await send(message)
+
+            app = IdempotencyMiddleware(send_all, self.path, belongs_to=belongs_to)
+            with self.subTest(key), self.assertRaises(error):
+                await ask(app, key=key)
+            if word is None:
+                self.assertIsNone(self.store.inspect(*belongs_to({"path": "/workspaces/w"}), key))
+            else:
+                self.refused(await ask(app, key=key), 409, word)
+
+    @looped
+    async def test_ik_05_half_a_surrogate_pair_is_no_id_and_leaves_the_outcome_unknown(self):
+        with self.assertRaises(UnicodeEncodeError):
+            await ask(self.app(resource=lambda *_: "\ud800"), key=KEY)
+        self.refused(await ask(self.app(), key=KEY), 409, "idempotency_unknown")
 
     @looped
     async def test_a_client_that_goes_in_the_middle_of_its_body_begins_nothing(self):

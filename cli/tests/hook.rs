@@ -1,6 +1,7 @@
 //! `gallivant hook`.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use gallivant_core::harness_state::{Observation, Session, State};
@@ -69,6 +70,49 @@ fn hs_115_whatever_is_wrong_the_status_is_0_and_the_log_has_it() {
     }
     let log = std::fs::read_to_string(root.path().join("a/.harness-state.log")).expect("a log");
     assert_eq!(log.lines().filter(|line| line.contains("reason=arguments")).count(), 3, "{log}");
+}
+
+#[test]
+fn hs_112_a_relative_directory_names_no_session_where_the_harness_works() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    let work = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(work.path().join("there")).expect("made");
+    for named in ["a", "there"] {
+        let mut command = program();
+        command.args(["hook", "claude"]).current_dir(work.path()).stdin(Stdio::null());
+        let output =
+            command.envs(session.to_env()).env("GALLIVANT_AGENT_DIR", named).output().expect("it runs");
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+    let found = tree(work.path());
+    assert!(found.is_empty(), "nothing was made and nothing logged: {found:?}");
+}
+
+#[test]
+fn hs_115_above_the_limit_of_a_files_size_it_exits_0() {
+    let root = tempfile::tempdir().expect("a directory");
+    let session = session(root.path(), "a");
+    let record = std::fs::read(root.path().join("a/harness-state")).expect("a record");
+    let mut command = program();
+    command.args(["hook", "claude"]).envs(session.to_env()).stdin(Stdio::piped());
+    // SAFETY: the structure outlives the call, which is safe after a fork and changes this child only.
+    unsafe {
+        command.pre_exec(|| {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::setrlimit(libc::RLIMIT_FSIZE, &raw const none);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().expect("the program runs");
+    let payload = br#"{"hook_event_name":"UserPromptSubmit"}"#;
+    child.stdin.take().expect("a pipe").write_all(payload).expect("taken");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(std::fs::read(root.path().join("a/harness-state")).expect("a record"), record);
 }
 
 #[test]
@@ -148,7 +192,7 @@ fn traced(root: &std::path::Path) -> Option<Vec<String>> {
     wrapped(root, script);
     let text = std::fs::read_to_string(root.join("trace")).expect("a trace");
     let calls = text.lines().map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '));
-    let begun = calls.skip_while(|call| !call.starts_with("rt_sigprocmask(SIG_SETMASK, [HUP INT TERM]"));
+    let begun = calls.skip_while(|call| !call.starts_with("rt_sigprocmask(SIG_SETMASK, [HUP INT TERM XFSZ]"));
     // The second half of a call that another thread's came between, and ends of processes, are none; a debug build asks of each
     // descriptor that it closes whether it is open.
     let is_call = |call: &&str| !call.starts_with(['<', '+']) && !call.contains("F_GETFD");

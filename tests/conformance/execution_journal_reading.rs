@@ -1,12 +1,14 @@
 //! EX-JRN-61 to EX-JRN-76, EX-JRN-86: tail, history, replay, the display window.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use gallivant_core::clock::Clock;
 use gallivant_core::journal::{
     DisplayWindow, Event, Frame, LogReader, MAX_HISTORY_ROWS, MAX_LIVE_ROWS, MAX_PENDING_BYTES,
     MAX_PENDING_ROWS, MAX_ROWS, Part, Projection, Replay, Row, RowContent, Window, split,
 };
-use gallivant_core::testing::{OperationKind, Simulation};
+use gallivant_core::testing::{ManualClock, OperationKind, Simulation};
 use gallivant_core::{Code, Host};
 
 use crate::support::in_forked_child;
@@ -288,6 +290,25 @@ fn ex_jrn_71_closing_a_replay_gives_everything_back() {
         u8::from(!is_quiet) | u8::from(during < before + 20) << 1 | u8::from(after != before) << 2
     });
     assert_eq!(failed, 0);
+}
+
+#[test]
+fn ex_jrn_71_a_replay_of_a_run_whose_directory_is_removed_ends_at_its_next_heartbeat() {
+    let root = tempfile::tempdir().expect("a directory");
+    let clock = Arc::new(ManualClock::new(1_000_000));
+    let host = Host { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Host::system() };
+    let run = root.path().join("r-1");
+    std::fs::create_dir(&run).expect("made");
+    let reader = LogReader::open(&run, &host).expect("opens");
+    let mut replay = Replay::open(&run, None, &host).expect("opens");
+    assert_eq!(replay.poll().expect("polled"), None);
+    clock.advance(Duration::from_secs(20));
+    assert_eq!(replay.poll().expect("polled").expect("a frame").event, "heartbeat", "it stands");
+    std::fs::remove_dir(&run).expect("removed");
+    clock.advance(Duration::from_secs(20));
+    let codes = [replay.poll().map(drop), reader.tail().map(drop), reader.lines(None, 1).map(drop)]
+        .map(|refused| refused.expect_err("there is none any more").code());
+    assert_eq!(codes, [Code::ExecutionUnknownRun; 3]);
 }
 
 #[test]

@@ -167,14 +167,21 @@ class Captured:
         if self.is_whole:
             return
         if message["type"] == "http.response.start":
-            self.status = message["status"]
+            if self.status:
+                # As servers refuse it: the first status may have said that the thing was made.
+                raise RuntimeError("the app started its answer twice")
+            status = message["status"]
+            if not isinstance(status, int):
+                raise TypeError(f"the status of an answer is an int, not {type(status).__name__}")
+            self.status = int(status)
             self.headers = [(bytes(name), bytes(value)) for name, value in message.get("headers", ())]
         elif message["type"] == "http.response.body":
             if not self.status:
                 raise RuntimeError("the app sent a body before it started its answer")
             part = message.get("body", b"")
             if part:
-                await self._spool.add(bytes(part))
+                # Of a number `bytes` would make so many zeros.
+                await self._spool.add(bytes(memoryview(part)))
             if not message.get("more_body", False):
                 self.is_whole = True
                 await self._whole(self)

@@ -156,7 +156,7 @@ class IdempotencyMiddleware:
         wait: float = 10.0,
         max_body_bytes: int = 16 << 20,
         spool_bytes: int = 1 << 20,
-        completes: Callable[[int], bool] = lambda status: 200 <= status < 300,
+        completes: Callable[[int], bool | Awaitable[bool]] = lambda status: 200 <= status < 300,
         resource: str | Callable[[int, list[Header], bytes], str | None] = "location",
         saved_headers: Iterable[str] = SAVED_HEADERS,
         max_answer_bytes: int = 1 << 20,
@@ -307,21 +307,21 @@ class IdempotencyMiddleware:
             alive.cancel()
             captured.close()
             if not kept:
-                if captured.status and self._is_made(captured.status):
+                if captured.status and await self._is_made(captured.status):
                     # It had begun to say that it was made. Of what is completed already this does nothing.
                     await finish(_mark, creating.blocking)
                 await finish(creating.blocking.__exit__, None, None, None)
 
-    def _is_made(self, status: int) -> bool:
+    async def _is_made(self, status: int) -> bool:
         """Whether a status says that the thing was made; a function of the program that raises says nothing else."""
         try:
-            return self._completes(status)
+            return bool(await _awaited(self._completes(status)))
         except Exception:
             return True
 
     async def _end(self, creating: Creating, captured: Captured) -> None:
         """Ends the reservation as the app's answer says. Raises `_Unsaid` where that is tried again later."""
-        if not self._completes(captured.status):
+        if not await _awaited(self._completes(captured.status)):
             return await finish(creating.blocking.__exit__, None, None, None)
         ended = asyncio.ensure_future(self._complete(creating, captured))
         try:
@@ -342,6 +342,8 @@ class IdempotencyMiddleware:
             creating.resource = resource = creating.resource or self._named_by(answer) or _UNNAMED
             if not isinstance(resource, str):
                 raise TypeError(f"the id of what was made is a str, not {type(resource).__name__}")
+            # Half of a surrogate pair is no text, which no repetition mends.
+            resource.encode()
             with_body = len(answer.body) <= self._max_answer_bytes
             saved = answer.saved(self._saved_headers, with_body=with_body)
             without = answer.saved(self._saved_headers, with_body=False)
@@ -387,8 +389,7 @@ class IdempotencyMiddleware:
             # Imported where it is needed: most servers never get here.
             import logging
 
-            file = f", file=`{error.file}`" if error.file else ""
-            logging.getLogger("gallivant").error("%s%s; %s", error, file, error.remedy)
+            logging.getLogger("gallivant").error("%s; %s", error, error.remedy)
             return problem(503, word, retry_after=self._retry_after)
         raise error
 

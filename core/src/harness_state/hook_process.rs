@@ -52,18 +52,18 @@ pub fn keep_hook_deadline(agent_dir: Option<&Path>) {
     arm(agent_dir);
 }
 
-/// Lets SIGINT, SIGHUP and SIGTERM pass by, for a process that is a hook and nothing else. To be called first of all.
+/// Lets SIGINT, SIGHUP, SIGTERM and SIGXFSZ pass by, for a process that is a hook and nothing else. To be called first of all.
 ///
 /// What ends a terminal's process group reaches the hook too, and a harness that is about to go ends the hooks of its last
 /// events: those matter most. They are served, and over within their second in any case, which is less than what leads from
-/// SIGTERM to SIGKILL.
+/// SIGTERM to SIGKILL. A write beyond the limit of a file's size is an error like that of a full disk.
 pub fn hold_through_signals() {
     // SAFETY: zero is a valid set, which is then filled and lives until the call returns. What is held back so is never
     // delivered: the process ends with it.
     unsafe {
         let mut held: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut held);
-        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM, libc::SIGXFSZ] {
             libc::sigaddset(&raw mut held, signal);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const held, std::ptr::null_mut());
@@ -77,6 +77,10 @@ pub fn hold_through_signals() {
 /// is one beside the harness (its notify program), and standard input otherwise. Prints nothing. The deadline is kept as
 /// by [`keep_hook_deadline`]; what could not be done is in the log, where the variables name a directory.
 pub fn serve_hook(arguments: &[OsString], variables: &SessionVariables) {
+    // A hook runs in the harness's directory, where a relative path names a seat that nobody has claimed.
+    let is_elsewhere = variables.agent_dir().is_some_and(|directory| Path::new(directory).is_relative());
+    let nobody = SessionVariables::default();
+    let variables = if is_elsewhere { &nobody } else { variables };
     let ends_at = arm(variables.agent_dir().map(Path::new));
     // A bug is nobody's to see: the process prints nothing and exits 0.
     let served = catch_unwind(AssertUnwindSafe(|| serve(arguments, variables, ends_at)));

@@ -315,6 +315,8 @@ impl Replay {
             Notice::ClockSet | Notice::ProcessEnded => {}
         });
         drained.map_err(|error| io_error("a replay cannot be told of changes", error))?;
+        // A directory that is removed while it is open tells nobody.
+        changed |= self.clock.awake().saturating_sub(self.last_frame) >= HEARTBEAT;
         // Who moves the directory may still write into it.
         self.polls |= itself;
         self.unread |= changed || itself;

@@ -177,8 +177,8 @@ impl LogReader {
     /// The last rows.
     ///
     /// # Errors
-    /// `EXECUTION_IO` for whatever is not a missing file (EX-JRN-85), `EXECUTION_VERSION` and `EXECUTION_JOURNAL` for
-    /// `log-meta.json`.
+    /// `EXECUTION_UNKNOWN_RUN` where the directory was removed meanwhile, `EXECUTION_IO` for whatever is not a missing file
+    /// (EX-JRN-85), `EXECUTION_VERSION` and `EXECUTION_JOURNAL` for `log-meta.json`.
     pub fn tail(&self) -> Result<Window> {
         self.stable(|log| match log {
             Log::Nothing => Ok(Window::default()),
@@ -242,12 +242,28 @@ impl LogReader {
         };
         let meta = read_meta(&*self.run)?;
         let (lines, index) = (open(PROJECTED)?, open(INDEX)?);
+        if meta.is_none() && lines.is_none() && index.is_none() {
+            self.refuse_removed()?;
+        }
         Ok(match (meta, lines, &index) {
             (Some(meta), lines, _) => Log::Indexed { meta, lines, index },
             (None, Some(lines), None) => Log::Legacy(lines),
             // Before the first `log-meta.json` nothing is acknowledged.
             (None, ..) => Log::Nothing,
         })
+    }
+
+    /// A removed directory has no files, as a new run has none: only the first is never to have any again.
+    fn refuse_removed(&self) -> Result<()> {
+        let is_removed = match self.run.list(".", &mut |_, _| {}) {
+            Ok(found) => found.links == 0,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if is_removed {
+            let message = "the run's directory was removed while it was read";
+            return Err(Error::new(Code::ExecutionUnknownRun, message));
+        }
+        Ok(())
     }
 }
 

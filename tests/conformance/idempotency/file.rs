@@ -384,6 +384,40 @@ fn ik_19_a_busy_store_is_waited_for_and_then_refused() {
     });
 }
 
+/// A limit of each file's size in this process, above which writing fails.
+fn limit_files(bytes: libc::rlim_t) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure outlives the call. Without the signal a write above the limit is an error.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
+    }
+}
+
+#[test]
+fn ik_12_creates_are_available_only_where_a_whole_reservation_finds_room() {
+    let world = sqlite();
+    closed_store(&world);
+    let is_so = in_child(|| {
+        let process = world.process(11);
+        created(process.store.begin(OPERATION, SCOPE, "other-1", BODY).expect("an answer"))
+            .release()
+            .expect("released");
+        let log = std::fs::metadata(world.path().with_file_name("idempotency.db-wal")).expect("a log").len();
+        // Room for one page with its frame in the log, where a reservation writes two.
+        limit_files(log + 4096 + 24 + 100);
+        let refused =
+            process.store.begin(OPERATION, SCOPE, "other-2", BODY).expect_err("there is no room").code();
+        let said = process.store.capability().err().map(|error| error.code());
+        limit_files(libc::RLIM_INFINITY);
+        let again = process.store.capability().is_ok();
+        let reserved = process.store.begin(OPERATION, SCOPE, "other-2", BODY).is_ok();
+        let unavailable = Code::IdempotencyStoreUnavailable;
+        (refused, said, again, reserved) == (unavailable, Some(unavailable), true, true)
+    });
+    assert!(is_so);
+}
+
 /// What a forked child does, and the status with which it left.
 fn in_child(act: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child uses what it inherited through the library, which is what is shown here, and leaves by `_exit`.

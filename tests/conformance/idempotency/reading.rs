@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use gallivant_core::idempotency::{
-    IdempotencyStore, ListOptions, ListedClaim, ListedState, check_store, list_claims, read_claims,
+    IdempotencyStore, ListOptions, ListedClaim, ListedState, StoreOptions, check_store, list_claims,
+    read_claims,
 };
 use gallivant_core::storage::{Directory, FileSystem, Metadata};
 use gallivant_core::{Code, Host};
 use rusqlite::Connection;
 
-use super::world::{BODY, Engine, OPERATION, Process, SCOPE, World, created};
+use super::world::{BODY, Engine, OPERATION, Process, SCOPE, World, created, word};
 
 /// More than a page has.
 const MANY: usize = 1500;
@@ -184,6 +185,41 @@ fn ik_15_by_a_link_to_a_store_the_same_claims_are_read() {
     std::os::unix::fs::symlink("round.db", world.path().with_file_name("round.db")).expect("linked");
     let refused = read_claims(world.path().with_file_name("round.db"), &process.host).expect_err("a circle");
     assert_eq!(refused.code(), Code::IdempotencyStoreUnavailable);
+}
+
+#[test]
+fn ik_12_ik_15_a_link_is_followed_when_the_store_is_opened_and_its_file_is_looked_after() {
+    let world = sqlite();
+    let process = world.process(10);
+    finish(&process, 0..1);
+    let beside = |name: &str| world.path().with_file_name(name);
+    let link = |to: &Path, name: &str| {
+        std::os::unix::fs::symlink(to, beside(name)).expect("linked");
+        IdempotencyStore::open(beside(name), &StoreOptions::default(), &process.host)
+    };
+    let path = world.path();
+    let name = Path::new(path.file_name().expect("a name"));
+    let relative = link(name, "l").expect("it opens");
+    let absolute = link(&path, "absolute").expect("it opens");
+    let twice = link(Path::new("l"), "m").expect("it opens");
+    let begin = |store: &IdempotencyStore, key| store.begin(OPERATION, SCOPE, key, BODY);
+    let mut held = created(begin(&relative, "through").expect("an answer"));
+    for store in [&absolute, &twice, &process.store] {
+        assert_eq!(word(&begin(store, "through").expect("an answer")), "in_progress:fresh");
+    }
+    held.complete("r", b"").expect("it completes");
+    // The link stays as it is, and leads to another store.
+    drop(
+        IdempotencyStore::open(beside("second"), &StoreOptions::default(), &process.host).expect("it opens"),
+    );
+    std::fs::rename(beside("second"), world.path()).expect("it can be moved");
+    for store in [&relative, &absolute, &twice] {
+        let refused = begin(store, "another").expect_err("another store stands there");
+        assert_eq!(refused.code(), Code::IdempotencyStoreUnavailable);
+    }
+    let nothing = link(Path::new("nowhere"), "dangling").expect_err("it leads to nothing");
+    assert_eq!(nothing.code(), Code::IdempotencyStoreUnavailable);
+    assert!(!beside("nowhere").exists(), "nothing is made there");
 }
 
 /// SQLite would wait for somebody who writes into the pipe.

@@ -76,9 +76,8 @@ pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
 /// Refuses what is no regular file: SQLite would wait for somebody who writes into a pipe.
 pub(super) fn refuse_no_file(path: &Path, found: &Metadata) -> Result<()> {
     match found.file_type {
-        // SQLite follows it.
-        FileType::Regular | FileType::Link => Ok(()),
-        FileType::Directory | FileType::Other => {
+        FileType::Regular => Ok(()),
+        FileType::Link | FileType::Directory | FileType::Other => {
             Err(unavailable(path, "what stands there is not a regular file"))
         }
     }

@@ -74,6 +74,7 @@ impl SqliteClaims {
     /// `IDEMPOTENCY_STORE_UNAVAILABLE`, `…_UNSUPPORTED`, `…_CORRUPT`, `…_VERSION`, `IDEMPOTENCY_BUSY`.
     pub(super) fn open(path: &Path, host: &Host, patience: &mut Patience) -> Result<Arc<Self>> {
         inherited::close_all();
+        let path = &*place::followed(path, host)?.0;
         let (connection, identity) = open::open(path, host, patience)?;
         let mut signal = path.to_owned().into_os_string();
         signal.push(SIGNAL);
@@ -330,8 +331,9 @@ impl ClaimStore for SqliteClaims {
         self.transaction(patience, |connection| {
             let has_failed = self.is_failing.load(Ordering::Relaxed);
             if has_failed {
-                // Writes a page that says what it said before.
-                connection.pragma_update(None, "user_version", open::SCHEMA_VERSION)?;
+                // Writes every page that a reservation does, and leaves them as they were: one page may still find a place
+                // in a log where those of a create do not.
+                row::insert_and_delete(connection)?;
             }
             Ok((has_failed, ()))
         })

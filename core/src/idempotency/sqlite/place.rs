@@ -5,6 +5,9 @@
 //! as much: a file that is removed or replaced has no name left, and one that is moved has another time of change. What
 //! that does not show is that a directory above it was moved, so that the name is looked at from time to time anyway.
 
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
@@ -14,13 +17,44 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 
-use super::failure::unavailable;
+use super::failure::{refuse_no_file, unavailable};
 #[cfg(target_os = "linux")]
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::host::Host;
-use crate::storage::{FileIdentity, FileSystem};
+use crate::storage::{FileIdentity, FileSystem, FileType, Metadata};
+
+/// As many links as the system itself follows.
+const MAX_LINKS: u32 = 40;
+
+/// Where the file of a path stands itself, and what stands there; none where nothing does. SQLite has the log beside the file
+/// and not beside a link to it, and a link stays as it is when its file is replaced.
+///
+/// # Errors
+/// `IDEMPOTENCY_STORE_UNAVAILABLE` where that cannot be looked at, where a link leads to nothing, and for what is no regular
+/// file.
+pub(super) fn followed(path: &Path, host: &Host) -> Result<(PathBuf, Option<Metadata>)> {
+    let failed = |error| unavailable(path, "the store cannot be looked at").with_source(error);
+    let mut own = path.to_owned();
+    for followed in 0..MAX_LINKS {
+        let found = match host.files.metadata(&own) {
+            Ok(found) => found,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            Err(_) if followed == 0 => return Ok((own, None)),
+            Err(error) => return Err(unavailable(path, "the link leads to nothing").with_source(error)),
+        };
+        if found.file_type != FileType::Link {
+            refuse_no_file(path, &found)?;
+            return Ok((own, Some(found)));
+        }
+        let to = retry_on_intr(|| rustix::fs::readlink(&own, Vec::new()));
+        let to = to.map_err(|error| failed(error.into()))?.into_bytes();
+        own = own.parent().unwrap_or(&own).join(OsString::from_vec(to));
+    }
+    Err(failed(Errno::LOOP.into()))
+}
 
 /// So long a look at the name holds for those who only read.
 #[cfg(target_os = "linux")]

@@ -9,24 +9,23 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::super::listing::{ClaimPage, ClaimReader};
 use super::super::{Patience, StoreOptions};
 use super::failure::{self, Failure};
 use super::open::{APPLICATION_ID, SCHEMA_VERSION};
+use super::place;
 use super::row;
 use crate::error::{Code, Result};
 use crate::host::Host;
-use crate::storage::{FileIdentity, FileType, Metadata, quiet};
+use crate::storage::{FileIdentity, Metadata, quiet};
 
 const SELECT_BEHIND: &str = "SELECT * FROM claims WHERE id > ?1 ORDER BY id";
 const SELECT_FIRST: &str = "SELECT * FROM claims WHERE id >= ?1 ORDER BY id";
 
 /// Claims in a page at most.
 const PAGE_CLAIMS: usize = 1024;
-/// As many links as the system itself follows.
-const MAX_LINKS: u32 = 40;
 /// Bytes of answers that a page passes over at most, beyond those of its first claim.
 const PAGE_BYTES: usize = 4 << 20;
 
@@ -160,21 +159,15 @@ fn connect(path: &Path, host: &Host) -> std::result::Result<Option<Connection>, 
     Ok(Some(connection))
 }
 
-/// What stands there, and its own path: the log lies beside the file, and not beside a link to it.
+/// What stands there, and its own path.
 fn look(path: &Path, host: &Host) -> Result<(PathBuf, Metadata)> {
-    let failed = |error| failure::unavailable(path, "the store cannot be looked at").with_source(error);
-    let mut own = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        let found = host.files.metadata(&own).map_err(failed)?;
-        if found.file_type != FileType::Link {
-            failure::refuse_no_file(path, &found)?;
-            return Ok((own, found));
+    let (own, found) = place::followed(path, host)?;
+    match found {
+        Some(found) => Ok((own, found)),
+        None => {
+            Err(failure::unavailable(path, "the store cannot be looked at").with_source(Errno::NOENT.into()))
         }
-        let to = retry_on_intr(|| rustix::fs::readlink(&own, Vec::new()));
-        let to = to.map_err(|error| failed(error.into()))?.into_bytes();
-        own = own.parent().unwrap_or(&own).join(OsString::from_vec(to));
     }
-    Err(failed(Errno::LOOP.into()))
 }
 
 /// Whether somebody has the store open, or had when the last one died: whoever has shares an index of the log, which is there
