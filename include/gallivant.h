@@ -51,8 +51,9 @@
  * machines and health stores, which answer `GALLIVANT_EXECUTION_INPUT` with reason `forked`. A child of a process that had several
  * threads may only call `exec` and the like, as always.
  *
- * The library prints nothing, reads no environment by itself, installs no signal handler and keeps no configuration. A
- * bug that would have been a crash of the library is answered as `GALLIVANT_INTERNAL`.
+ * The library prints nothing, installs no signal handler and keeps no configuration. Of the environment it reads by itself
+ * `GALLIVANT_SUPERVISE`, where the supervisor of local runs is, `TMPDIR`, where a sandbox is proved, and `PATH`, where it starts
+ * a program that has no path. A bug that would have been a crash of the library is answered as `GALLIVANT_INTERNAL`.
  */
 
 /* Printed from ffi/src by `GALLIVANT_BLESS=1 cargo test -p libgallivant --test header`; do not edit. */

@@ -42,6 +42,18 @@ class Links(unittest.TestCase):
                     elif path.endswith(".md"):
                         self.assertIn(path, chapters)
 
+    def test_every_file_that_the_core_names_is_on_the_page_of_the_disk(self):
+        page, named = pages.read("docs/on-disk.md"), set()
+        for folder, _, names in os.walk(os.path.join(pages.ROOT, "core/src")):
+            for name in names:
+                if name.endswith(".rs"):
+                    code = pages.read(os.path.join(folder, name))
+                    named.update(re.findall(r'const \w+: &str = "([.\w-]+\.(?:json|jsonl|log|idx|lock|lease|seq))";', code))
+        for name in named:
+            with self.subTest(name):
+                self.assertIn(f"`{name}`", page)
+        self.assertGreater(len(named), 20)
+
     def test_every_proof_of_the_fault_model_is_a_test(self):
         words = set()
         for top in ("tests", "core/src", "bindings-python/tests", "bindings-node/test", "ffi/src", "ffi/tests"):

@@ -7,6 +7,8 @@
  * pauses are short.
  */
 
+const { timerMs } = require('./timers.js')
+
 /** Those who wait for a create of one store, and what they listen with. */
 class Ears {
   #listen
@@ -99,7 +101,7 @@ function pause(waiter, ms, signal) {
       settle()
     }
     const onAbort = () => end(() => reject(signal.reason))
-    const timer = setTimeout(() => end(resolve), Math.max(ms, 0))
+    const timer = setTimeout(() => end(resolve), timerMs(ms))
     waiter.wake = () => end(resolve)
     signal?.addEventListener('abort', onAbort, { once: true })
   })

@@ -4,8 +4,7 @@
  * cost as much as all the rest of what a call takes on the event loop.
  */
 
-/** As long as a timer can be. */
-const LONGEST_MS = 2 ** 31 - 1
+const { timerMs } = require('./timers.js')
 
 /** What is waited for: `due`, by `performance.now()`, and what is done then. */
 const waiting = new Set()
@@ -27,7 +26,7 @@ function forget(entry) {
 function arm(due) {
   clearTimeout(timer)
   ringsAt = due
-  timer = setTimeout(ring, Math.min(Math.max(Math.ceil(due - performance.now()), 0), LONGEST_MS))
+  timer = setTimeout(ring, timerMs(due - performance.now()))
 }
 
 function ring() {

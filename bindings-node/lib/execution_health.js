@@ -7,6 +7,7 @@ const { jsonOf, secretsOf } = require('./execution_json.js')
 const { inspectable } = require('./inspect.js')
 const { valueOf } = require('./json.js')
 const { NATIVE, callSync, native } = require('./native.js')
+const { timerMs } = require('./timers.js')
 
 /** Under this a store tells, for the files of this folder alone, when the refresh that is under way is over. */
 const OVER = Symbol('over')
@@ -107,7 +108,7 @@ class HealthStore {
     try {
       return await Promise.race([
         over.then(() => 'over'),
-        new Promise((resolve) => { timer = setTimeout(() => resolve('under-way'), longest) }),
+        new Promise((resolve) => { timer = setTimeout(() => resolve('under-way'), timerMs(longest)) }),
         new Promise((_, reject) => {
           onAbort = () => reject(signal.reason)
           signal?.addEventListener('abort', onAbort, { once: true })

@@ -6,6 +6,7 @@ const { perform } = require('./calls.js')
 const { BEGUN, HealthStore, OVER, scopeOf } = require('./execution_health.js')
 const { EXECUTION_LIMITS } = require('./execution_functions.js')
 const { NATIVE, callSync, native } = require('./native.js')
+const { timerMs } = require('./timers.js')
 
 const CONCURRENCY = EXECUTION_LIMITS.find(({ name }) => name === 'concurrency').default
 
@@ -84,7 +85,7 @@ async function runDispatchLane(store, dispatches, options) {
   }
   let stop
   const stopped = new Promise((resolve) => { stop = () => { lane.giveUp(); resolve() } })
-  const timer = setTimeout(stop, longest)
+  const timer = setTimeout(stop, timerMs(longest))
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
   let running = 0

@@ -15,6 +15,7 @@ const { Gone, TooLarge, readBody } = require('./http_body.js')
 const { capture } = require('./http_capture.js')
 const { SAVED_HEADERS, encode, decode, problem } = require('./http_messages.js')
 const { isDestroyed } = require('./http_response.js')
+const { timerMs } = require('./timers.js')
 
 /** Methods that make nothing. */
 const SAFE = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -252,7 +253,7 @@ function create(set, call, creating, next) {
     await creating.effectStarting().catch(() => {})
     await creating.abandon().catch(told)
   }
-  const onClose = () => { abandoning = setTimeout(giveUp, set.abandonMs).unref() }
+  const onClose = () => { abandoning = setTimeout(giveUp, timerMs(set.abandonMs)).unref() }
   res.once('close', onClose)
   const limit = Number(set.store.options.maxAnswerBytes)
   const status = capture(res, { limit, kept: set.savedHeaders, failed: told, async whole(answer) {

@@ -8,13 +8,12 @@
 
 const args = require('./arguments.js')
 const { errorOf } = require('./native.js')
+const { timerMs } = require('./timers.js')
 
 const NO_PROBE = Object.freeze({ lease: false })
 const LEASE = Object.freeze({ lease: true })
 const ANSWERS = ['alive', 'dead', 'indeterminate']
 const INDETERMINATE = 'indeterminate'
-/** Node fires a longer timer at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** A probe as the native side takes it, in `parts`, or the function to ask, in `ask`. */
 function probeOf(probe) {
@@ -66,7 +65,7 @@ async function ask(probe, record, budgetMs, abortion) {
   if (then === undefined) return within(started, budgetMs, answer)
   let timer
   const tooLate = new Promise((resolve) => {
-    timer = setTimeout(resolve, Math.min(budgetMs, LONGEST_TIMER_MS), INDETERMINATE)
+    timer = setTimeout(resolve, timerMs(budgetMs), INDETERMINATE)
   })
   try {
     return within(started, budgetMs, await abortion.or(Promise.race([settled(answer, then), tooLate])))

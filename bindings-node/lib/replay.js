@@ -12,10 +12,9 @@ const { Gate, Queue, perform, refuseAborted } = require('./calls.js')
 const { inspectable } = require('./inspect.js')
 const { lookout } = require('./lookout.js')
 const { callSync, native } = require('./native.js')
+const { timerMs } = require('./timers.js')
 
 const DONE = Object.freeze({ done: true, value: undefined })
-/** The longest timer that Node has, in milliseconds. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** So many replays look at a time, or a hundred that are told of one line would take every worker of the pool. */
 const looks = new Gate(2)
@@ -227,8 +226,6 @@ function inTime(promise, until) {
     })
   })
 }
-
-function timerMs(ms) { return Math.min(Math.max(Math.ceil(ms), 0), LONGEST_MS) }
 
 function takeFrame(nativeReplay) { return nativeReplay.take() }
 

@@ -117,6 +117,12 @@ test('ex_sch_31_a_probe_that_fails_or_is_not_over_leaves_them_refused', async (t
   }
   const refresh = await store.begin(ME)
   assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 30 }), refused)
+  // Longer than a timer of the engine's may be.
+  const stop = new AbortController()
+  const waiting = runDispatchLane(store, dispatches, { timeoutMs: 2 ** 40, signal: stop.signal })
+  assert.equal(await Promise.race([waiting, pause(30, 'it waits')]), 'it waits')
+  stop.abort()
+  assert.deepEqual(await waiting, refused)
   assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 60_000, signal: AbortSignal.timeout(30) }), refused)
   assert.deepEqual(await runDispatchLane(store, dispatches, { timeoutMs: 60_000, signal: AbortSignal.abort() }), refused)
   assert.equal(refresh.giveUp(), true)

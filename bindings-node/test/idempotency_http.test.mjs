@@ -419,6 +419,20 @@ test('a_handler_that_gives_up_on_a_client_that_left_leaves_the_key_unknown_and_c
   }
 })
 
+test('a_handler_may_be_given_longer_than_a_timer_can_be', async (t) => {
+  const { store, url } = await thingsFor(t, { abandonMs: Number.MAX_SAFE_INTEGER }, async (req, res) => {
+    await new Promise((resolve) => res.once('close', resolve))
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    res.writeHead(201).end()
+  })
+  const controller = new AbortController()
+  const left = send(url, 'k', undefined, { signal: controller.signal })
+  await until(async () => (await state(store, 'k')) === 'reserved')
+  controller.abort()
+  await assert.rejects(left)
+  await until(async () => (await state(store, 'k')) === 'finished')
+})
+
 test('a_handler_whose_promise_is_over_before_its_answer_keeps_its_reservation', async (t) => {
   const { store, url, made } = await thingsFor(t, {}, async (req, res, number) => {
     // Read to its end, the request destroys itself while its client waits.

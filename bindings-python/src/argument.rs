@@ -135,3 +135,8 @@ fn shown(object: &Borrowed<'_, '_, PyAny>) -> String {
         Err(_) => String::new(),
     }
 }
+
+/// A length as Python has it, in whole ms.
+pub(crate) fn whole_ms(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}

@@ -5,8 +5,9 @@ import json
 import os
 import shutil
 import unittest
+from unittest import mock
 
-from gallivant import aio
+from gallivant import aio, asgi
 from gallivant.idempotency import IdempotencyStore
 
 from .asgi_driver import ask
@@ -151,6 +152,38 @@ class Answering(MiddlewareCase):
         tiny = self.app(IdempotencyStore.open(self.path, max_answer_bytes=0))
         self.assertEqual((await ask(tiny, key="tiny")).status, 201)
         self.assertEqual((await ask(tiny, key="tiny")).json, {"resource": "/things/t-3"})
+
+    @looped
+    async def test_ik_14_as_much_of_an_answer_is_saved_as_the_store_takes(self):
+        self.things.padding = b" " * (2 << 20)
+        app = self.app(IdempotencyStore.open(self.path, max_answer_bytes=3 << 20))
+        first, repeat = await ask(app, key=KEY), await ask(app, key=KEY)
+        self.assertEqual((repeat.status, repeat.body, repeat.replayed), (201, first.body, True))
+
+    @looped
+    async def test_ik_09_an_app_is_kept_alive_for_as_long_as_the_store_says_and_no_longer(self):
+        asked = []
+
+        async def keep_alive(_reservation, longest, _answered):
+            asked.append(longest)
+
+        with mock.patch.object(asgi, "_keep_alive", keep_alive):
+            app = self.app(IdempotencyStore.open(self.path, max_reservation_ms=7_200_000))
+            self.assertEqual((await ask(app, key=KEY)).status, 201)
+        self.assertEqual(asked, [7200.0])
+
+    @looped
+    async def test_ik_09_signs_of_life_come_until_the_longest_reservation_is_over(self):
+        class Alive:
+            signs = 0
+
+            async def keep_alive(self):
+                self.signs += 1
+
+        alive = Alive()
+        with mock.patch.object(asgi, "_SIGN_OF_LIFE", 0.001):
+            await asgi._keep_alive(alive, 0.004, asyncio.Event())
+        self.assertEqual(alive.signs, 3)
 
     @looped
     async def test_ik_19_a_store_that_is_busy_refuses_and_nothing_is_made(self):

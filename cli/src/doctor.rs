@@ -2,12 +2,10 @@
 //! the supervisor, the harnesses.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use gallivant_core::Host;
 use gallivant_core::harness_state::adapters::Harness;
-use gallivant_core::inspection::{Tried, try_machine, try_sandbox, try_supervisor};
+use gallivant_core::inspection::{Tried, try_harness, try_machine, try_sandbox, try_supervisor};
 use gallivant_core::json::Value;
 use gallivant_core::verification::SystemSandbox;
 
@@ -16,11 +14,6 @@ use crate::exit::{Failure, Outcome, Result};
 use crate::state::default_directory;
 use crate::table::{Cell, Table};
 use crate::terminal::{Screen, Tone, printable};
-
-/// How long a harness may take to say its version. Some of them start an interpreter.
-const VERSION_WAIT: Duration = Duration::from_secs(10);
-const TURN: Duration = Duration::from_millis(20);
-const MAX_VERSION_CHARS: usize = 60;
 
 pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
     let host = Host::system();
@@ -37,12 +30,7 @@ pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
     }];
     tried.extend(try_machine(&directory, &host));
     tried.extend([try_sandbox(&SystemSandbox::default(), &host), try_supervisor()]);
-    tried.extend(Harness::ALL.iter().map(|harness| Tried {
-        what: harness.name(),
-        found: version(harness.name(), &host).unwrap_or_else(|| "not on the PATH".to_owned()),
-        remedy: None,
-        is_problem: false,
-    }));
+    tried.extend(Harness::ALL.iter().map(|harness| try_harness(*harness, &host)));
     let mut out = screen.out();
     if asked.json {
         for tried in &tried {
@@ -75,33 +63,4 @@ pub(crate) fn doctor(asked: &Doctor, screen: &Screen) -> Result<Outcome> {
     }
     out.flush()?;
     Ok(Outcome::of(!tried.iter().any(|tried| tried.is_problem)))
-}
-
-/// The first line that a program of this name says of its version; none where there is no such program.
-#[expect(clippy::disallowed_methods, reason = "the one place where a harness is asked for its version")]
-fn version(program: &str, host: &Host) -> Option<String> {
-    let mut child = Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let begun = host.clock.awake();
-    while matches!(child.try_wait(), Ok(None)) {
-        if host.clock.awake().saturating_sub(begun) > VERSION_WAIT {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Some("does not say its version".to_owned());
-        }
-        host.clock.sleep(TURN);
-    }
-    let output = child.wait_with_output().ok()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let line = said.lines().next().unwrap_or_default().trim();
-    Some(if line.is_empty() {
-        "does not say its version".to_owned()
-    } else {
-        line.chars().take(MAX_VERSION_CHARS).collect()
-    })
 }

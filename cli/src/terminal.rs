@@ -4,6 +4,9 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 
 use crate::environment::variable;
 
+/// A text that another process wrote, as one line without anything that would steer a terminal.
+pub(crate) use gallivant_core::error::one_line as printable;
+
 /// Where standard output goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
@@ -75,17 +78,4 @@ impl Screen {
 pub(crate) fn say(line: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush())
-}
-
-/// A text that another process wrote, as one line without anything that would steer a terminal.
-pub(crate) fn printable(text: &str) -> std::borrow::Cow<'_, str> {
-    // Nearly every text is of visible ASCII, which a processor sees of many bytes at a time.
-    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return text.into();
-    }
-    if text.chars().any(char::is_control) {
-        text.replace(char::is_control, "\u{FFFD}").into()
-    } else {
-        text.into()
-    }
 }

@@ -10,9 +10,14 @@
 //! - what a call's documentation says to be on disk is there once it has returned, and a crash at any point
 //!   leaves a state that is described in `docs/format/`;
 //! - nothing is ever guessed: what is not known reads as `unknown`, with the reason;
-//! - it has no threads of its own (but for the watchdog of a process that serves a hook, and for the methods of a blocking
-//!   transport, which may have to be left alone), no global configuration and no output on any stream; the one program that
-//!   it starts is `git`, where a call says so.
+//! - it has no threads of its own that outlive a call, but for the watchdog of a process that serves a hook, and for the methods
+//!   of a blocking transport, which may have to be left alone. A lane, and a fleet's first walk where that is asked for, use
+//!   threads that end with the call;
+//! - it has no global configuration and no output on any stream. Of the environment it reads `GALLIVANT_SUPERVISE`
+//!   ([`local_runner`]) and the directory for temporary files ([`verification`]), and programs without a path are looked for in
+//!   `PATH`;
+//! - it starts programs only where a call says so: `git`, the sandbox with approved commands in it, a local run's supervisor with
+//!   its harness, and harnesses that are asked for their version.
 //!
 //! A session, one of its writers, and a reader that may be any other process:
 //!

@@ -89,7 +89,7 @@ impl Buffer {
 
 /// A string for C that cannot hold a zero byte: one inside is shown as the replacement character. For texts that
 /// people read; what programs compare is given out with its length.
-pub(crate) fn printable(text: &str) -> CString {
+pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
@@ -115,6 +115,6 @@ mod tests {
 
     #[test]
     fn what_people_read_holds_no_zero_byte() {
-        assert_eq!(printable("a\0b").to_str(), Ok("a\u{fffd}b"));
+        assert_eq!(c_string("a\0b").to_str(), Ok("a\u{fffd}b"));
     }
 }

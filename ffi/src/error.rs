@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 use gallivant_core::{Code, Error};
 
 use crate::barrier::answer;
-use crate::buffer::printable;
+use crate::buffer::c_string;
 use crate::handle::{self, Handle};
 use crate::status::{gallivant_status_kind, gallivant_status_name};
 use crate::view::{Fixed, Texts, gallivant_str};
@@ -31,11 +31,11 @@ impl gallivant_error {
     pub(crate) fn new(error: &Error) -> Self {
         gallivant_error {
             code: error.code(),
-            reason: error.reason().map(printable),
-            message: printable(&error.message()),
-            remedy: printable(error.remedy()),
+            reason: error.reason().map(c_string),
+            message: c_string(&error.message()),
+            remedy: c_string(error.remedy()),
             os_error: error.os_error().unwrap_or(0),
-            file: error.file().map(|file| printable(&file.to_string_lossy())),
+            file: error.file().map(|file| c_string(&file.to_string_lossy())),
             named: named([error.resource(), error.run_id(), error.operation_id()]),
         }
     }

@@ -1,4 +1,5 @@
-//! What is asked of the system. `unsafe` stands in this file of the program and in no other.
+//! What is asked of the system. What of the program is `unsafe` stands here, but for its entry in `main`, its memory in `alone`, and the
+//! numbers and texts of failures in `error`.
 //!
 //! The program has one thread, so a forked child may allocate. Every descriptor is closed when a program is executed, but for
 //! the three standard ones.

@@ -90,6 +90,26 @@ class IdempotencyStore:
         self._store.notice_sleep()
 
     @property
+    def window_ms(self) -> int:
+        """How long a finished claim is replayed, in ms."""
+        return self._store.window_ms
+
+    @property
+    def max_reservation_ms(self) -> int:
+        """After how many ms without a refresh a reservation whose owner lives answers unknown."""
+        return self._store.max_reservation_ms
+
+    @property
+    def max_answer_bytes(self) -> int:
+        """How many bytes the largest answer has that is saved."""
+        return self._store.max_answer_bytes
+
+    @property
+    def busy_ms(self) -> int:
+        """How many ms a call without a `timeout` waits for another process's transaction."""
+        return self._store.busy_ms
+
+    @property
     def path(self) -> str:
         """The path as it was given."""
         return self._store.path

@@ -938,6 +938,11 @@ class IdempotencyStore:
         `IdempotencyScopeInvalidError`; `IdempotencyBusyError` at the deadline; `IdempotencyForkedError`; the store's own
         errors as `open` does. Nothing may be made after any of them.
         """
+    @property
+    def busy_ms(self, /) -> int:
+        """
+        How many ms a call without a `timeout` waits for another process's transaction.
+        """
     def capability(self, /) -> Capability:
         """
         Whether keyed creates are available now, for a server that advertises them. Writes nothing. A store that is only busy
@@ -947,6 +952,16 @@ class IdempotencyStore:
         """
         What stands on disk for a name; None where nothing does, or what does has expired. Read-only, and it waits for
         nobody. Raises as `begin`, but for the key's other body.
+        """
+    @property
+    def max_answer_bytes(self, /) -> int:
+        """
+        How many bytes the largest answer has that is saved.
+        """
+    @property
+    def max_reservation_ms(self, /) -> int:
+        """
+        After how many ms without a refresh a reservation whose owner lives answers unknown.
         """
     def notice_sleep(self, /) -> None:
         """
@@ -986,6 +1001,11 @@ class IdempotencyStore:
         """
         Removes finished claims that have expired, a bounded number a call, so that no create waits long behind it. Call it
         again while the answer's `has_more` is true. Raises the store's own errors.
+        """
+    @property
+    def window_ms(self, /) -> int:
+        """
+        How long a finished claim is replayed, in ms.
         """
 
 @final

@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import math
 import os
 
 from . import _native
@@ -64,9 +65,6 @@ _REPLAYED: Header = (b"idempotent-replayed", b"true")
 # How many seconds a running create lets pass between two signs of life: a fourth of the two minutes after which another
 # machine takes it over (IK-09).
 _SIGN_OF_LIFE = 30.0
-
-# An app that hangs is not kept alive for ever: after a store's own longest reservation nobody knows (IK-09).
-_LONGEST_LIFE = 3600.0
 
 # How many seconds lie between two tries to complete what could not be completed at once.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
@@ -129,7 +127,7 @@ class IdempotencyMiddleware:
     - `resource`: the header that names what was made, or a function of status, headers and body. Default `"location"`.
     - `saved_headers`: the names of headers to save. Default `SAVED_HEADERS`.
     - `max_answer_bytes`: a larger answer is completed without its body, and repeats are answered 409
-      `idempotency_answer_too_large` with the resource. Default 1 MiB, which is also the store's.
+      `idempotency_answer_too_large` with the resource. Default the store's own, above which nothing is saved.
     - `reused_status`: what another body under a used key is answered. Default 409.
     - `retry_after`: the seconds of `Retry-After`. Default 1.
     - `settle(scope, claim)`: is asked about an unknown outcome. A coroutine function that finds out whether the thing exists
@@ -159,7 +157,7 @@ class IdempotencyMiddleware:
         completes: Callable[[int], bool | Awaitable[bool]] = lambda status: 200 <= status < 300,
         resource: str | Callable[[int, list[Header], bytes], str | None] = "location",
         saved_headers: Iterable[str] = SAVED_HEADERS,
-        max_answer_bytes: int = 1 << 20,
+        max_answer_bytes: int | None = None,
         reused_status: int = 409,
         retry_after: int = 1,
         settle: Callable[[Scope, UnknownClaim], Awaitable[Begun | str | None]] | None = None,
@@ -299,7 +297,9 @@ class IdempotencyMiddleware:
         captured = Captured(self._spool_bytes, whole)
         extensions = {name: value for name, value in (scope.get("extensions") or {}).items() if name not in _NOT_SAVED}
         inner = {**scope, "extensions": extensions, "gallivant.idempotency": creating}
-        alive = asyncio.ensure_future(_keep_alive(reservation, body.answered))
+        # An app that hangs is not kept alive for ever: after the store's own longest reservation nobody knows (IK-09).
+        longest = self._known().max_reservation_ms / 1000
+        alive = asyncio.ensure_future(_keep_alive(reservation, longest, body.answered))
         try:
             await self.app(inner, body.receive, captured.take)
         finally:
@@ -344,7 +344,8 @@ class IdempotencyMiddleware:
                 raise TypeError(f"the id of what was made is a str, not {type(resource).__name__}")
             # Half of a surrogate pair is no text, which no repetition mends.
             resource.encode()
-            with_body = len(answer.body) <= self._max_answer_bytes
+            most = self._known().max_answer_bytes if self._max_answer_bytes is None else self._max_answer_bytes
+            with_body = len(answer.body) <= most
             saved = answer.saved(self._saved_headers, with_body=with_body)
             without = answer.saved(self._saved_headers, with_body=False)
         except BaseException:
@@ -371,6 +372,10 @@ class IdempotencyMiddleware:
         if self._path is not None and (self._store is None or self._opened_by != os.getpid()):
             store = await IdempotencyStore.open(self._path)
             self._store, self._opened_by = store, os.getpid()
+        return self._known()
+
+    def _known(self) -> IdempotencyStore:
+        """The store, which was opened before anything was reserved in it."""
         assert self._store is not None
         return self._store
 
@@ -450,9 +455,9 @@ async def _say_later(reservation: _native.Reservation, resource: str, saved: byt
             continue
 
 
-async def _keep_alive(reservation: Reservation, answered: asyncio.Event) -> None:
-    """Gives signs of life as long as the app runs. One that fails is the next one's to repeat."""
-    for _ in range(round(_LONGEST_LIFE / _SIGN_OF_LIFE)):
+async def _keep_alive(reservation: Reservation, longest: float, answered: asyncio.Event) -> None:
+    """Gives signs of life as long as the app runs, for so many seconds at most. One that fails is the next one's to repeat."""
+    for _ in range(math.ceil(longest / _SIGN_OF_LIFE) - 1):
         if answered.is_set():
             return
         await asyncio.sleep(_SIGN_OF_LIFE)

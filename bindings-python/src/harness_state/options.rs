@@ -6,7 +6,7 @@ use gallivant_core::harness_state as core;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::argument::{Given, all_taken, taken};
+use crate::argument::{Given, all_taken, taken, whole_ms};
 use crate::value;
 
 /// Options of readers and writers, times in milliseconds. Without arguments they agree with existing deployments; an
@@ -178,8 +178,4 @@ impl<'py> IntoPyObject<'py> for Texts<'_> {
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         PyTuple::new(py, self.0)
     }
-}
-
-fn whole_ms(length: Duration) -> u64 {
-    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
 }

@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use super::begun::{Begun, Origin, patience_of};
 use super::fingerprint::fingerprint_of;
 use super::ticket::ClaimNotices;
-use crate::argument::{Given, taken};
+use crate::argument::{Given, taken, whole_ms};
 use crate::call;
 use crate::error::Exception;
 use crate::host::host_of;
@@ -154,6 +154,30 @@ impl IdempotencyStore {
     fn notice_sleep(&self, py: Python<'_>) -> PyResult<()> {
         self.origin.refuse_forked(py)?;
         call::infallible(py, || self.origin.store.notice_sleep())
+    }
+
+    /// How long a finished claim is replayed, in ms.
+    #[getter]
+    fn window_ms(&self) -> u64 {
+        whole_ms(self.origin.store.options().window)
+    }
+
+    /// After how many ms without a refresh a reservation whose owner lives answers unknown.
+    #[getter]
+    fn max_reservation_ms(&self) -> u64 {
+        whole_ms(self.origin.store.options().max_reservation)
+    }
+
+    /// How many bytes the largest answer has that is saved.
+    #[getter]
+    fn max_answer_bytes(&self) -> usize {
+        self.origin.store.options().max_answer_bytes
+    }
+
+    /// How many ms a call without a `timeout` waits for another process's transaction.
+    #[getter]
+    fn busy_ms(&self) -> u64 {
+        whole_ms(self.origin.store.options().busy)
     }
 
     /// The path as it was given.

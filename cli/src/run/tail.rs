@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use gallivant_core::journal::{LocalOutput, LogReader, MAX_ROWS, Replay, Row, RowContent};
+use gallivant_core::journal::{LocalOutput, LogReader, Replay, Row, RowContent};
 use gallivant_core::redaction::Secrets;
 use gallivant_core::{Code, Host};
 
@@ -78,24 +78,21 @@ pub(super) fn tail(root: &Path, run_id: &str, from: From<'_>, follow: bool, json
 /// The last rows, the oldest first, window by window.
 fn last(reader: &LogReader, lines: usize) -> Result<Vec<Row>> {
     let mut window = reader.tail()?;
-    let mut rows = std::mem::take(&mut window.rows);
-    while rows.len() < lines
+    // Each is put before those that are there: a log of any length is put together in one pass.
+    let mut windows = Vec::new();
+    let mut count = window.rows.len();
+    while count < lines
         && let Some(before) = window.before.take()
     {
-        window = reader.history(&before)?;
-        if window.rows.is_empty() {
+        let older = reader.history(&before)?;
+        if older.rows.is_empty() {
             break;
         }
-        let mut older = std::mem::take(&mut window.rows);
-        older.append(&mut rows);
-        rows = older;
-        if rows.len() > lines.saturating_add(MAX_ROWS) {
-            break;
-        }
+        count += older.rows.len();
+        windows.push(std::mem::replace(&mut window, older).rows);
     }
-    let surplus = rows.len().saturating_sub(lines);
-    rows.drain(..surplus);
-    Ok(rows)
+    windows.push(window.rows);
+    Ok(windows.into_iter().rev().flatten().skip(count.saturating_sub(lines)).collect())
 }
 
 fn print(rows: &[Row], json: bool) -> io::Result<()> {

@@ -41,7 +41,7 @@ impl Error {
     /// An error of this code. `message` is lower case, without a full stop. A name in it may hold anything: it becomes one line.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        let message = one_line(message.into());
+        let message = one_line_of(message.into());
         Error { code, reason: None, message, remedy: None, source: None, about: None }
     }
 
@@ -57,7 +57,7 @@ impl Error {
     #[must_use]
     pub fn with_remedy(mut self, remedy: impl Into<Cow<'static, str>>) -> Self {
         self.remedy = Some(match remedy.into() {
-            Cow::Owned(remedy) => Cow::Owned(one_line(remedy)),
+            Cow::Owned(remedy) => Cow::Owned(one_line_of(remedy)),
             remedy => remedy,
         });
         self
@@ -131,7 +131,7 @@ impl Error {
     #[must_use]
     pub fn message(&self) -> String {
         match &self.source {
-            Some(source) => one_line(format!("{}: {source}", self.message)),
+            Some(source) => one_line_of(format!("{}: {source}", self.message)),
             None => self.message.clone(),
         }
     }
@@ -173,9 +173,21 @@ impl Error {
     }
 }
 
-/// A text without control characters: a name in it may break no line of a log, and tell a terminal nothing.
-fn one_line(text: String) -> String {
-    if text.chars().any(char::is_control) { text.replace(char::is_control, "\u{FFFD}") } else { text }
+/// A text with `\u{FFFD}` in the place of each control character: what somebody else wrote may break no line of a log, and tell a
+/// terminal nothing. The messages of errors are such texts.
+#[must_use]
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    // Nearly every text is of visible ASCII, which a processor sees of many bytes at a time.
+    let is_plain =
+        text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(char::is_control);
+    if is_plain { text.into() } else { text.replace(char::is_control, "\u{FFFD}").into() }
+}
+
+fn one_line_of(text: String) -> String {
+    match one_line(&text) {
+        Cow::Owned(changed) => changed,
+        Cow::Borrowed(_) => text,
+    }
 }
 
 impl fmt::Display for Error {

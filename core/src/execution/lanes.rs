@@ -375,7 +375,7 @@ fn work_off<R: Send>(
     work: impl Fn(usize) -> R + Sync,
     ended: impl Fn(usize) -> Result<()> + Sync,
 ) -> Vec<(usize, Result<R>)> {
-    let results = Mutex::new(Vec::with_capacity(tasks));
+    let results = Mutex::new(Vec::new());
     let worker = || {
         loop {
             match turn() {

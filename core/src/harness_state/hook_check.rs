@@ -16,7 +16,7 @@ use super::options::Options;
 use super::probe::LeaseProbe;
 use super::reader::Reader;
 use super::record::Record;
-use crate::error::Error;
+use crate::error::{Error, one_line};
 use crate::host::Host;
 
 const HAND_ON: &str = "start the harness by `gallivant wrap`, or with the variables that the session's to_env gave, and the hook from the harness";
@@ -125,11 +125,15 @@ impl HookCheck {
     }
 
     fn fine(&mut self, checked: Checked, text: impl Into<String>) {
-        self.findings.push(Finding { checked, text: printable(&text.into()), remedy: None });
+        self.findings.push(Finding { checked, text: one_line(&text.into()).into_owned(), remedy: None });
     }
 
     fn wrong(&mut self, checked: Checked, text: impl Into<String>, remedy: &'static str) {
-        self.findings.push(Finding { checked, text: printable(&text.into()), remedy: Some(remedy) });
+        self.findings.push(Finding {
+            checked,
+            text: one_line(&text.into()).into_owned(),
+            remedy: Some(remedy),
+        });
     }
 
     fn failed(&mut self, checked: Checked, error: &Error) {
@@ -303,9 +307,4 @@ fn check_owner(
             );
         }
     }
-}
-
-/// One line, whatever a variable or a record holds.
-fn printable(text: &str) -> String {
-    text.replace(char::is_control, "\u{FFFD}")
 }

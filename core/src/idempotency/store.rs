@@ -184,6 +184,12 @@ impl IdempotencyStore {
         idle.filter(|notifier| !notifier.is_forked()).or_else(|| self.notifier())
     }
 
+    /// The options with which it was opened.
+    #[must_use]
+    pub fn options(&self) -> &StoreOptions {
+        &self.shared.options
+    }
+
     /// Keeps a notifier for the next wait. One that has failed is dropped instead.
     pub fn return_notifier(&self, notifier: Box<dyn Notifier>) {
         *self.shared.idle_notifier.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier);
@@ -191,10 +197,6 @@ impl IdempotencyStore {
 
     pub(super) fn host(&self) -> &Host {
         &self.shared.host
-    }
-
-    pub(super) fn options(&self) -> &StoreOptions {
-        &self.shared.options
     }
 
     pub(super) fn engine(&self) -> &dyn ClaimStore {

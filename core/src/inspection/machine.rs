@@ -21,7 +21,7 @@ const NOTICE_WAIT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// What, as a stable word: `file-system` `write` `locks` `exchange` `notification` `boot` `processes`, `sandbox`,
-    /// `gallivant-supervise`.
+    /// `gallivant-supervise`, the names of harnesses.
     pub what: &'static str,
     /// What was found, in one line.
     pub found: String,

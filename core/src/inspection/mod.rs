@@ -14,7 +14,7 @@ mod seat;
 mod staging;
 
 pub use machine::{Tried, try_machine};
-pub use programs::{try_sandbox, try_supervisor};
+pub use programs::{try_harness, try_sandbox, try_supervisor};
 
 use std::io;
 use std::path::{Path, PathBuf};

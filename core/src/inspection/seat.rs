@@ -2,7 +2,7 @@
 
 use super::files::{Place, unreadable};
 use super::{Judged, Verdict};
-use crate::error::Result;
+use crate::error::{Result, one_line};
 use crate::harness_state::{self, Options, Record};
 use crate::storage::FileType;
 
@@ -13,10 +13,7 @@ pub(super) fn record(place: &Place<'_>, name: &str) -> Result<Judged> {
     match harness_state::decode(&bytes) {
         Err(malformed) => Ok(Judged::new(Verdict::Corrupt, malformed.to_string(), CLAIM)),
         Ok(record) if !Options::default().accepts(&record.schema) => {
-            let detail = format!(
-                "its schema is another, schema=`{}`",
-                record.schema.replace(char::is_control, "\u{FFFD}")
-            );
+            let detail = format!("its schema is another, schema=`{}`", one_line(&record.schema));
             let remedy = "let writer and reader be of the same version, or claim the seat again";
             Ok(Judged::new(Verdict::ForeignVersion, detail, remedy))
         }

@@ -234,7 +234,7 @@ fn wait_for(stdin: Option<&UnixStream>, outputs: &[Reading; 2], until: &Until<'_
 }
 
 /// Waits for descriptors, for so many nanoseconds at most.
-fn pause(events: &mut [PollFd<'_>], ns: i64) -> io::Result<usize> {
+pub(crate) fn pause(events: &mut [PollFd<'_>], ns: i64) -> io::Result<usize> {
     match poll(events, Some(&Timespec { tv_sec: 0, tv_nsec: ns })) {
         Err(Errno::INTR) => Ok(0),
         polled => Ok(polled?),

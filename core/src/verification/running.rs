@@ -15,12 +15,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::host::Host;
 use crate::json::Value;
+use crate::process::bounded::pause;
 
 /// The longest sleep between two looks at clock and stop, in nanoseconds.
 const SLICE_NS: i64 = 20_000_000;
@@ -413,12 +414,4 @@ fn is_for_later(error: &io::Error) -> bool {
 fn wait_for<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<()> {
     let mut events: Vec<PollFd<'a>> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     pause(&mut events, SLICE_NS).map(drop)
-}
-
-/// Waits for descriptors, for so many nanoseconds at most.
-fn pause(events: &mut [PollFd<'_>], ns: i64) -> io::Result<usize> {
-    match poll(events, Some(&Timespec { tv_sec: 0, tv_nsec: ns })) {
-        Err(Errno::INTR) => Ok(0),
-        polled => Ok(polled?),
-    }
 }

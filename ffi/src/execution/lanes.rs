@@ -18,9 +18,6 @@ use crate::handle::{self, Handle, Out, array, borrow, give, null_pointer};
 use crate::options::{self, too_long};
 use crate::view::{Fixed, Texts, gallivant_optional_u64, gallivant_str};
 
-/// More tasks than memory has room for what each comes to.
-const LONGEST: usize = isize::MAX.unsigned_abs() / 64;
-
 /// Which of its tasks, numbered from 0, may start now.
 ///
 /// Threads: any number at once. Free it with `gallivant_execution_lane_free`.
@@ -144,10 +141,9 @@ pub unsafe extern "C" fn gallivant_execution_lane_run(
     unsafe {
         call(error, || {
             let task = Shared(task.ok_or_else(|| null_pointer("task"))?, user_data);
-            if tasks > LONGEST {
-                return Err(too_long("tasks", tasks));
-            }
-            let numbers: Vec<u64> = (0..tasks as u64).collect();
+            let mut numbers: Vec<u64> = Vec::new();
+            numbers.try_reserve_exact(tasks).map_err(|_| too_long("tasks", tasks))?;
+            numbers.extend(0..tasks as u64);
             Lane::run(&numbers, concurrency, |number| task.run(*number))?.into_iter().collect()
         })
     }

@@ -7,7 +7,7 @@ use gallivant_core::harness_state::{self, Claim};
 use super::identity::{claimant, gallivant_harness_state_identity};
 use super::options::{self, gallivant_harness_state_options};
 use crate::barrier::{answer, call};
-use crate::buffer::{Buffer, printable};
+use crate::buffer::{Buffer, c_string};
 use crate::error::gallivant_error;
 use crate::handle::{self, Handle, Out, give};
 use crate::host::{gallivant_host, host_or_system};
@@ -35,7 +35,7 @@ impl From<&Claim> for gallivant_harness_state_claim_result {
         gallivant_harness_state_claim_result {
             sequence: claim.sequence,
             floor_failure: claim.floor_failure.as_ref().map(gallivant_error::new),
-            floor_damage: claim.floor_damage.as_deref().map(printable),
+            floor_damage: claim.floor_damage.as_deref().map(c_string),
             context_failure: claim.context_failure.as_ref().map(gallivant_error::new),
             swept: claim.swept,
         }

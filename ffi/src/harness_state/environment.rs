@@ -162,7 +162,7 @@ pub extern "C" fn gallivant_harness_state_environment_names() -> *const *const c
     static NAMES: OnceLock<(Vec<CString>, Fixed<Vec<*const c_char>>)> = OnceLock::new();
     answer(|| {
         let (_, names) = NAMES.get_or_init(|| {
-            let names: Vec<_> = VARIABLES.into_iter().map(crate::buffer::printable).collect();
+            let names: Vec<_> = VARIABLES.into_iter().map(crate::buffer::c_string).collect();
             let pointers = null_terminated(&names);
             // SAFETY: the strings stand beside the pointers, for ever.
             (names, unsafe { Fixed::new(pointers) })

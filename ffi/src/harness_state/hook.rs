@@ -10,7 +10,7 @@ use super::environment::gallivant_harness_state_environment;
 use super::options::{self, gallivant_harness_state_options};
 use super::report::gallivant_harness_state_report;
 use crate::barrier::{answer, call};
-use crate::buffer::printable;
+use crate::buffer::c_string;
 use crate::error::gallivant_error;
 use crate::handle::{self, Handle, Out, borrow, give};
 use crate::options::OutSized;
@@ -50,8 +50,8 @@ impl From<HookReport> for gallivant_harness_state_hook_report {
         };
         gallivant_harness_state_hook_report {
             kind,
-            word: printable(report.outcome.word()),
-            event: report.event.as_deref().map(printable),
+            word: c_string(report.outcome.word()),
+            event: report.event.as_deref().map(c_string),
             lossy: report.lossy,
             report: written,
             error,

@@ -9,7 +9,7 @@ use gallivant_core::process::Liveness;
 use super::reader::gallivant_harness_state_reader;
 use super::record::{self, gallivant_harness_state_derived, gallivant_harness_state_record};
 use crate::barrier::{answer, call};
-use crate::buffer::{gallivant_text, printable};
+use crate::buffer::{c_string, gallivant_text};
 use crate::error::gallivant_error;
 use crate::handle::{self, Exclusive, Handle, Out, borrow, give};
 use crate::options::{DEFAULT, OutSized};
@@ -42,7 +42,7 @@ impl gallivant_harness_state_snapshot {
     fn new(snapshot: Snapshot, options: Options) -> Self {
         let mut texts = Texts::default();
         let record = record::record(snapshot.record(), &mut texts);
-        let damage = snapshot.damage().as_deref().map(printable);
+        let damage = snapshot.damage().as_deref().map(c_string);
         gallivant_harness_state_snapshot {
             snapshot,
             options,

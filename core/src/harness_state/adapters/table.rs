@@ -2,7 +2,7 @@
 
 use super::effect::{Effect, Ignored};
 use super::event::{Child, ChildStep, Event};
-use crate::error::Result;
+use crate::error::{Result, one_line};
 use crate::json::lenient::{Member, Object};
 
 /// Everything that is known of one harness's events. Data only, so that a reviewer reads what happens when.
@@ -186,7 +186,6 @@ impl Row {
 
 /// An unknown name, short enough and plain enough for a line of a log.
 fn presentable(name: &str) -> String {
-    let plain =
-        |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
-    name.chars().take(Event::MAX_NAME).map(plain).collect()
+    let beginning = name.char_indices().nth(Event::MAX_NAME).map_or(name, |(end, _)| &name[..end]);
+    one_line(beginning).into_owned()
 }
