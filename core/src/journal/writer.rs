@@ -41,7 +41,7 @@ pub struct Journal {
 struct Open {
     checkpoint: Checkpoint,
     /// None before the first append.
-    log: Option<(Box<dyn DataFile>, FileIdentity)>,
+    log: Option<(Arc<dyn DataFile>, FileIdentity)>,
 }
 
 /// What a recovery found and did.
@@ -180,7 +180,9 @@ impl Journal {
             Some(keys) => keys,
             None => {
                 let Position { offset, sequence } = self.acknowledged();
-                ReplayKeys::open(&self.run, Acknowledged { offset, sequence })?
+                let log = self.open.as_ref().and_then(|open| open.log.as_ref());
+                let log = log.map(|(log, _)| Arc::clone(log));
+                ReplayKeys::open(&self.run, log, Acknowledged { offset, sequence })?
             }
         };
         Ok(self.keys.insert(keys))
@@ -247,7 +249,7 @@ impl Journal {
     }
 
     /// The log; none where it is missing and not to be created.
-    fn open_log(&self, access: DataAccess) -> Result<Option<(Box<dyn DataFile>, FileIdentity)>> {
+    fn open_log(&self, access: DataAccess) -> Result<Option<(Arc<dyn DataFile>, FileIdentity)>> {
         match self.open_data(access) {
             Ok(log) => Ok(Some(log)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -255,9 +257,9 @@ impl Journal {
         }
     }
 
-    fn open_data(&self, access: DataAccess) -> io::Result<(Box<dyn DataFile>, FileIdentity)> {
+    fn open_data(&self, access: DataAccess) -> io::Result<(Arc<dyn DataFile>, FileIdentity)> {
         let log = self.run.open_data(LOG, access)?;
-        Ok((log, self.run.metadata(LOG)?.identity))
+        Ok((Arc::from(log), self.run.metadata(LOG)?.identity))
     }
 }
 

@@ -121,7 +121,7 @@ enum Condition {
 #[derive(Debug)]
 pub(crate) struct ReplayKeys {
     run: Arc<dyn Directory>,
-    log: Option<Box<dyn DataFile>>,
+    log: Option<Arc<dyn DataFile>>,
     store: Store,
     condition: Condition,
     /// What of the log is known to be durable and has to be covered.
@@ -134,13 +134,18 @@ pub(crate) struct ReplayKeys {
 
 impl ReplayKeys {
     /// Opens `event-keys/` below the run's directory once recovery is over. A missing, damaged or lagging index is rebuilt
-    /// or brought up to date by one pass over the acknowledged bytes of the log, within the memory of an open one.
+    /// or brought up to date by one pass over the acknowledged bytes of the log, within the memory of an open one. Whoever
+    /// has the log open already lends it.
     ///
     /// # Errors
     /// `EXECUTION_IO` where the index cannot be written or the log not be read; `EXECUTION_JOURNAL` (`short`) where the log
     /// is shorter than what was acknowledged. The log is not touched.
-    pub(crate) fn open(run: &Arc<dyn Directory>, acknowledged: Acknowledged) -> Result<ReplayKeys> {
-        Self::open_shaped(run, acknowledged, Shape::USUAL)
+    pub(crate) fn open(
+        run: &Arc<dyn Directory>,
+        log: Option<Arc<dyn DataFile>>,
+        acknowledged: Acknowledged,
+    ) -> Result<ReplayKeys> {
+        Self::open_shaped(run, log, acknowledged, Shape::USUAL)
     }
 
     /// As [`ReplayKeys::open`], in parts of another size.
@@ -149,11 +154,15 @@ impl ReplayKeys {
     /// As [`ReplayKeys::open`].
     pub(crate) fn open_shaped(
         run: &Arc<dyn Directory>,
+        log: Option<Arc<dyn DataFile>>,
         acknowledged: Acknowledged,
         shape: Shape,
     ) -> Result<ReplayKeys> {
         let directory = open_or_make(run).map_err(Trouble::Index)?;
-        let log = open_log(run, acknowledged)?;
+        let log = match log {
+            None => open_log(run, acknowledged)?,
+            lent => lent,
+        };
         let found = Store::open(&directory, shape)
             .and_then(|store| Ok(trusted(&store, log.as_deref(), acknowledged)?.then_some(store)));
         let (store, condition) = match found {
@@ -312,19 +321,19 @@ fn open_or_make(run: &Arc<dyn Directory>) -> io::Result<Arc<dyn Directory>> {
 fn open_log(
     run: &Arc<dyn Directory>,
     acknowledged: Acknowledged,
-) -> std::result::Result<Option<Box<dyn DataFile>>, Trouble> {
+) -> std::result::Result<Option<Arc<dyn DataFile>>, Trouble> {
     if acknowledged.offset == 0 {
         return Ok(None);
     }
     match run.open_data(LOG, DataAccess::Read) {
-        Ok(log) => Ok(Some(log)),
+        Ok(log) => Ok(Some(Arc::from(log))),
         Err(error) => Err(Trouble::Log(io_error("events.jsonl cannot be opened", error))),
     }
 }
 
 fn log_of<'a>(
     run: &Arc<dyn Directory>,
-    log: &'a mut Option<Box<dyn DataFile>>,
+    log: &'a mut Option<Arc<dyn DataFile>>,
     acknowledged: Acknowledged,
 ) -> std::result::Result<Option<&'a dyn DataFile>, Trouble> {
     if log.is_none() {

@@ -7,6 +7,7 @@
 //! Writes are ordered for a crash of the process: segments first, then the file that lists them, then what is not listed
 //! any more goes. A crash of the machine may leave any of it; whatever is not whole is found by its check value.
 
+use std::io;
 use std::sync::Arc;
 
 use super::entry::Entry;
@@ -86,10 +87,9 @@ impl Store {
         let mut numbers: Vec<u64> = names.iter().filter_map(|name| recent::number_of(name)).collect();
         numbers.sort_unstable();
         while let Some(number) = numbers.pop() {
-            let mut bytes = Vec::new();
-            let read = directory.read(&recent::name(number), LARGEST_RECENT, &mut bytes)?;
-            if let Some(recent) = (!read.oversized).then(|| recent::decode(bytes)).flatten() {
-                store.take_over(number, recent)?;
+            let file = directory.open_data(&recent::name(number), DataAccess::Write)?;
+            if let Some(recent) = read_recent(&*file)? {
+                store.take_over(number, recent, file)?;
                 let listed = store.names();
                 store.garbage = names.into_iter().filter(|name| !listed.contains(name)).collect();
                 return Ok(store);
@@ -98,8 +98,7 @@ impl Store {
         if names.is_empty() { Ok(store) } else { Err(Trouble::Damaged) }
     }
 
-    fn take_over(&mut self, number: u64, recent: Recent) -> Result<(), Trouble> {
-        let file = self.directory.open_data(&recent::name(number), DataAccess::Write)?;
+    fn take_over(&mut self, number: u64, recent: Recent, file: Box<dyn DataFile>) -> Result<(), Trouble> {
         let counts: Vec<u64> = recent.head.segments.iter().map(|listed| listed.count).collect();
         let planes = planes_at_opening(&counts, self.shape.sketches);
         self.is_shallow = true;
@@ -129,7 +128,7 @@ impl Store {
         names.sort_by_key(|name| recent::number_of(name).is_none());
         for name in names {
             match self.directory.remove(&name) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
         }
@@ -357,6 +356,18 @@ impl Store {
     pub(super) fn fill(&mut self) -> Filling<'_> {
         Filling { entries: Vec::new(), reach: Reach::default(), store: self }
     }
+}
+
+/// What a whole file of recent keys says; none of one that is not whole.
+fn read_recent(file: &dyn DataFile) -> io::Result<Option<Recent>> {
+    let size = file.size()?;
+    if size > LARGEST_RECENT {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+    let read = file.read_at(0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(recent::decode(bytes))
 }
 
 /// # Errors

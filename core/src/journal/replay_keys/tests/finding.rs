@@ -196,7 +196,7 @@ fn a_batch_that_does_not_follow_makes_the_index_lag() {
 fn ex_jrn_79_ten_million_keys_take_at_most_16_mib() {
     let path = std::env::temp_dir().join(format!("gallivant-keys-{:016x}", SystemRandom.next_u64()));
     let run = OsFileSystem.open_or_create(&path).expect("made");
-    let mut keys = ReplayKeys::open(&run, Acknowledged::default()).expect("opens");
+    let mut keys = ReplayKeys::open(&run, None, Acknowledged::default()).expect("opens");
     let started = resident();
     let (mut most, mut state) = (0, 1);
     for sequence in (1..=10_000_000_u64).step_by(100) {

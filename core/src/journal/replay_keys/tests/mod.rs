@@ -69,7 +69,7 @@ impl Run {
 
     fn open(&self) -> Result<ReplayKeys> {
         let directory = self.files.open(Path::new(RUN)).map_err(Trouble::Index)?;
-        ReplayKeys::open_shaped(&directory, self.acknowledged(), self.shape)
+        ReplayKeys::open_shaped(&directory, None, self.acknowledged(), self.shape)
     }
 
     /// A batch that is durable in the log.
