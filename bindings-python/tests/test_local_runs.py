@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import pathlib
 import signal
 import tempfile
@@ -121,6 +122,18 @@ class LocalRuns(unittest.TestCase):
                 execution.start(self.input("true"))
             self.assertEqual(refused.exception.reason, "unavailable")
             self.assertIn("GALLIVANT_SUPERVISE", refused.exception.remedy)
+
+    def test_a_relative_supervisor_is_the_same_program_wherever_the_process_goes(self) -> None:
+        (self.place / "supervise").symlink_to(PACKAGE / "gallivant-supervise")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.place)
+        with make_execution("task", runner={"supervisor": "supervise"}, **OPTIONS) as execution:
+            os.chdir("/")
+            execution.start(self.input("exit 3"))
+            self.assertTrue(execution.wait_for_kill("run-1", 20))
+            outcome = execution.settle("run-1")
+            assert outcome is not None
+            self.assertEqual((outcome["ok"], outcome["exit"]), (False, 3))
 
     def test_awaited(self) -> None:
         async def run() -> None:
