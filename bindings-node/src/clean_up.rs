@@ -4,7 +4,9 @@
 //! and takes that back once the thread is joined.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use gallivant_core::{Code, Error, Result};
 use napi::{Env, sys};
@@ -15,6 +17,39 @@ use crate::barrier;
 pub(crate) trait Thread: Send + Sync + 'static {
     /// Tells it to end, unless it has ended, and joins it.
     fn end(&self);
+}
+
+/// The handle of such a thread, which is joined once, by whoever comes first.
+#[derive(Debug, Default)]
+pub(crate) struct Joined(Mutex<Option<JoinHandle<()>>>);
+
+impl Joined {
+    /// Begins a thread of this name. Whatever it does is behind the barrier: it ends without a panic.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn begin(&self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
+        *self.handle() = Some(thread);
+        Ok(())
+    }
+
+    /// Whether a thread was begun that is not joined.
+    pub(crate) fn is_there(&self) -> bool {
+        self.handle().is_some()
+    }
+
+    /// Waits for the thread's end. It is for those who have told it to end, or were told that it is over.
+    pub(crate) fn join(&self) {
+        let thread = self.handle().take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+
+    fn handle(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Ends a thread when the environment ends. The newest hook runs first, and the thread's bell was made before this one,

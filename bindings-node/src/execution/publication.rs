@@ -7,7 +7,6 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gallivant_core::execution::AbortToken;
@@ -21,7 +20,7 @@ use super::boundary::{NativeExecution, object};
 use crate::answer::Answer;
 use crate::barrier;
 use crate::bell::Bell;
-use crate::clean_up::{CleanUp, Thread};
+use crate::clean_up::{CleanUp, Joined, Thread};
 use crate::waiting::{Patience, Wait};
 
 /// A checkout, this system's sandbox, and a push by the program `git`, for one publication.
@@ -135,7 +134,7 @@ struct Errand {
     wait: Arc<Wait>,
     token: AbortToken,
     told: Mutex<Option<Result<String>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Joined,
 }
 
 impl Errand {
@@ -146,20 +145,18 @@ impl Errand {
         ring: impl Fn() + Send + 'static,
     ) -> Result<Arc<Self>> {
         let wait = Arc::new(Wait::begin(&host.clock, Duration::MAX));
-        let (told, thread) = (Mutex::new(None), Mutex::new(None));
+        let (told, thread) = (Mutex::new(None), Joined::default());
         let errand = Arc::new(Errand { wait, token, told, thread });
         let running = Arc::clone(&errand);
-        let thread = std::thread::Builder::new().name("gallivant-publish".to_owned());
-        let thread = thread.spawn(move || {
+        let begun = errand.thread.begin("gallivant-publish", move || {
             running.run(work);
             ring();
         });
-        let thread = thread.map_err(|error| {
+        begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(0);
             let message = format!("no thread can be had for a publication, os_error=`{errno}`");
             Error::new(Code::ExecutionIo, message).with_source(error)
         })?;
-        *errand.thread() = Some(thread);
         Ok(errand)
     }
 
@@ -175,22 +172,14 @@ impl Errand {
 
     /// Not once it is joined: the token is that of the whole publication, whose later answers it would end.
     fn give_up(&self) {
-        if self.thread().is_some() {
+        if self.thread.is_there() {
             self.token.abort();
             self.wait.abort();
         }
     }
 
-    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn join(&self) {
-        let thread = self.thread().take();
-        if let Some(thread) = thread {
-            // It ends without a panic: what it does is behind the barrier.
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
 

@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gallivant_core::harness_state::{Change, Probe, Record, Watch, WatchWaker};
@@ -15,6 +14,7 @@ use gallivant_core::process::Liveness;
 use gallivant_core::{Code, Error, Result};
 
 use crate::barrier;
+use crate::clean_up::Joined;
 
 /// What the thread tells JavaScript.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) enum Told {
 #[derive(Debug)]
 pub(super) struct Follower {
     desk: Arc<Desk>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Joined,
 }
 
 /// What thread and JavaScript have between them.
@@ -68,13 +68,13 @@ impl Follower {
     ) -> Result<Self> {
         *desk.ring.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(ring));
         let follower = Arc::clone(&desk);
-        let thread = std::thread::Builder::new().name("gallivant-watch".to_owned());
-        let thread = thread.spawn(move || follower.follow(open)).map_err(|error| {
+        let thread = Joined::default();
+        thread.begin("gallivant-watch", move || follower.follow(open)).map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(0);
             let message = format!("no thread can be had for a watch, os_error=`{errno}`");
             Error::new(Code::HarnessStateIo, message).with_source(error)
         })?;
-        Ok(Follower { desk, thread: Mutex::new(Some(thread)) })
+        Ok(Follower { desk, thread })
     }
 
     /// Wants one more change.
@@ -107,11 +107,7 @@ impl Follower {
 
     /// Waits for the thread's end. It is for those who have called `close`, or were told that it is over.
     pub(super) fn join(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It ends without a panic: what it does is behind the barrier.
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
 

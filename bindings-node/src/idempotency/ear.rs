@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use gallivant_core::idempotency::IdempotencyStore;
 use gallivant_core::storage::Waker;
@@ -18,7 +17,7 @@ use napi_derive::napi;
 
 use crate::barrier;
 use crate::bell::Bell;
-use crate::clean_up::{CleanUp, Thread};
+use crate::clean_up::{CleanUp, Joined, Thread};
 
 /// A thread that listens. Its bell keeps the environment's loop alive, because somebody waits. It ends by `close`, and is gone after `join`; the end of the environment does both.
 #[napi]
@@ -87,7 +86,7 @@ impl Drop for NativeEar {
 #[derive(Debug)]
 struct Ear {
     desk: Arc<Desk>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Joined,
 }
 
 /// What thread and JavaScript have between them.
@@ -113,13 +112,13 @@ impl Ear {
             ring: Mutex::new(Some(Box::new(ring))),
         });
         let listening = Arc::clone(&desk);
-        let thread = std::thread::Builder::new().name("gallivant-creates".to_owned());
-        let thread = thread.spawn(move || listening.listen(&store)).map_err(|error| {
+        let thread = Joined::default();
+        thread.begin("gallivant-creates", move || listening.listen(&store)).map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(0);
             let message = format!("no thread can be had to wait for a create, os_error=`{errno}`");
             Error::new(Code::IdempotencyStoreUnavailable, message).with_source(error)
         })?;
-        Ok(Ear { desk, thread: Mutex::new(Some(thread)) })
+        Ok(Ear { desk, thread })
     }
 
     fn close(&self) {
@@ -130,11 +129,7 @@ impl Ear {
     }
 
     fn join(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It ends without a panic: what it does is behind the barrier.
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
 

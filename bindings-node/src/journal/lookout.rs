@@ -9,7 +9,6 @@ use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 
 use gallivant_core::{Code, Error, Result};
 use napi::Env;
@@ -23,7 +22,7 @@ use super::replay::NativeReplay;
 use crate::answer::Answer;
 use crate::barrier;
 use crate::bell::{Bell, keep_alive};
-use crate::clean_up::{CleanUp, Thread};
+use crate::clean_up::{CleanUp, Joined, Thread};
 use crate::error::closed;
 
 /// The number of the counter that ends the thread. Replays have smaller ones.
@@ -149,7 +148,7 @@ impl Drop for NativeLookout {
 #[derive(Debug)]
 struct Lookout {
     desk: Arc<Desk>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Joined,
 }
 
 /// What thread and JavaScript have between them.
@@ -180,9 +179,9 @@ impl Lookout {
             ring: Mutex::new(Some(Box::new(ring))),
         });
         let waiting = Arc::clone(&desk);
-        let thread = std::thread::Builder::new().name("gallivant-replay".to_owned());
-        let thread = thread.spawn(move || waiting.wait()).map_err(unavailable)?;
-        Ok(Lookout { desk, thread: Mutex::new(Some(thread)) })
+        let thread = Joined::default();
+        thread.begin("gallivant-replay", move || waiting.wait()).map_err(unavailable)?;
+        Ok(Lookout { desk, thread })
     }
 
     fn close(&self) {
@@ -191,11 +190,7 @@ impl Lookout {
     }
 
     fn join(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It ends without a panic: what it does is behind the barrier.
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
 

@@ -231,12 +231,6 @@ impl Ledger {
         self.operations.records().any(|operation| operation.acceptance == Acceptance::Accepted)
     }
 
-    /// Whether the current run forbids another one (EX-BND-18).
-    #[must_use]
-    pub fn live_run(&self) -> Option<&Execution> {
-        self.current().filter(|run| !run.is_settled())
-    }
-
     /// Refuses a ledger with an invalid cursor, in any run and any acknowledgement (EX-CUR-13, EX-CUR-15).
     ///
     /// # Errors
