@@ -36,6 +36,7 @@ mod execution_initial_dispatch;
 mod execution_journal;
 mod execution_journal_anything;
 mod execution_journal_damage;
+mod execution_journal_display;
 mod execution_journal_keys;
 mod execution_journal_projection;
 mod execution_journal_reading;
