@@ -99,6 +99,29 @@ fn a_watch_into_a_pipe_tells_each_change_as_a_line() {
 }
 
 #[test]
+fn a_watch_into_a_pipe_says_once_what_it_does_not_look_at() {
+    let root = tempfile::tempdir().expect("a directory");
+    let (one, _deep) = (session(root.path(), "one"), session(root.path(), "far/away/two"));
+    let mut watching = program()
+        .args(arguments!["state", "--watch", "--depth", "1", root.path()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(watching.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("UTF-8");
+    assert!(next().contains("one"));
+    for (state, word) in [(State::Active, "active"), (State::Idle, "idle")] {
+        one.writer().observe(&Observation::new(state)).expect("observed");
+        while !next().contains(word) {}
+    }
+    watching.kill().expect("it runs");
+    let said = watching.wait_with_output().expect("it ends").stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert_eq!((said.lines().count(), said.contains("too deep")), (1, true), "{said}");
+}
+
+#[test]
 fn an_explanation_names_the_row_that_decided() {
     let root = tempfile::tempdir().expect("a directory");
     let one = session(root.path(), "one");

@@ -69,8 +69,12 @@ pub(super) fn watch(roots: &[PathBuf], asked: &State, screen: &Screen) -> Result
         };
         let change = told?;
         first[number] = false;
-        notes[number] = list::left_out_of(&roots[number], &change.left_out);
+        let note = list::left_out_of(&roots[number], &change.left_out);
+        let before = std::mem::replace(&mut notes[number], note);
         if !draws && asked.is.is_empty() {
+            if let Some(said) = notes[number].as_ref().filter(|said| before.as_ref() != Some(said)) {
+                let _ = writeln!(io::stderr(), "gallivant: {said}");
+            }
             print(roots, number, &change, asked.json, host.clock.wall_ms())?;
         }
         for seat in change.seats {
