@@ -8,6 +8,8 @@
  * The peer does the same two commits: `BEGIN IMMEDIATE`, look, insert, `COMMIT`, then an update. Who finds the key
  * reserved looks again every millisecond, the shortest that a timer of Node sleeps. Its waiting for the write lock is
  * SQLite's busy handler, as better-sqlite3 sets it. It is fetched by npm into `target/peers` where it is not there yet.
+ *
+ * Beside both stands a round in which nobody does anything: what waking so many processes takes, below which no side can be.
  */
 import { execFileSync, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -81,13 +83,13 @@ function openPeer(folder) {
 }
 
 async function child(folder) {
-  const sides = { ...(await openLibrary(folder)), peer: openPeer(folder) };
+  const sides = { ...(await openLibrary(folder)), peer: openPeer(folder), waking: (_, isFirst) => isFirst };
   const nobody = new Int32Array(new SharedArrayBuffer(4));
-  process.on('message', async ({ side, key, at }) => {
+  process.on('message', async ({ side, key, at, isFirst }) => {
     // Asleep until all have their message.
     Atomics.wait(nobody, 0, 0, Number(BigInt(at) - process.hrtime.bigint()) / 1e6);
     const began = process.hrtime.bigint();
-    const created = await sides[side](key);
+    const created = await sides[side](key, isFirst);
     const ended = process.hrtime.bigint();
     process.send({ began: String(began), ended: String(ended), created });
   });
@@ -104,7 +106,7 @@ const next = (one) =>
 async function round(children, side, key) {
   const answers = children.map(next);
   const at = String(process.hrtime.bigint() + 5_000_000n);
-  for (const one of children) one.send({ side, key, at });
+  children.forEach((one, number) => one.send({ side, key, at, isFirst: number === 0 }));
   const told = await Promise.all(answers);
   const created = told.filter((one) => one.created).length;
   if (created !== 1) throw new Error(`${created} creates of one key`);
@@ -125,7 +127,7 @@ async function main(processes = '8', rounds = '200', folder = '/dev/shm') {
   try {
     // One at a time: all of them at once set the peer's journal mode, which its busy handler does not wait for.
     for (const one of children) await next(one);
-    const [times, ratios] = [{ awaited: [], sync: [], peer: [] }, { awaited: [], sync: [] }];
+    const [times, ratios] = [{ awaited: [], sync: [], waking: [], peer: [] }, { awaited: [], sync: [], waking: [] }];
     for (let turn = -10; turn < Number(rounds); turn += 1) {
       const took = {};
       for (const side of Object.keys(times)) took[side] = await round(children, side, `${side}-${turn}`);
@@ -135,7 +137,7 @@ async function main(processes = '8', rounds = '200', folder = '/dev/shm') {
     }
     for (const side of Object.keys(ratios)) {
       console.log(
-        `${processes} processes on one key, ${folder}, ${side}: ${median(ratios[side]).toFixed(2)} x better-sqlite3 (0.4), ` +
+        `${processes} processes on one key, ${folder}, ${side}: ${median(ratios[side]).toFixed(2)} x better-sqlite3${side === 'waking' ? '' : ' (0.4)'}, ` +
           `${median(times[side]).toFixed(0)} us by ${median(times.peer).toFixed(0)} us`,
       );
     }
