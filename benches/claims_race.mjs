@@ -9,7 +9,8 @@
  * reserved looks again every millisecond, the shortest that a timer of Node sleeps. Its waiting for the write lock is
  * SQLite's busy handler, as better-sqlite3 sets it. It is fetched by npm into `target/peers` where it is not there yet.
  *
- * Beside both stands a round in which nobody does anything: what waking so many processes takes, below which no side can be.
+ * Beside both stand two rounds below which no side can be: one in which nobody does anything, which is what waking so many
+ * processes takes; and one in which each hashes the key and looks once by the peer, where everything is finished already.
  */
 import { execFileSync, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -66,8 +67,10 @@ function openPeer(folder) {
     if (found === undefined) insert.run(name);
     return found;
   });
-  return async (key) => {
-    const name = createHash('sha256').update(key).digest();
+  const nameOf = (key) => createHash('sha256').update(key).digest();
+  const looking = (key) => ANSWER.equals(look.get(nameOf(key)).answer);
+  const peer = async (key) => {
+    const name = nameOf(key);
     let found = begin.immediate(name);
     if (found === undefined) {
       update.run(ANSWER, name);
@@ -80,10 +83,15 @@ function openPeer(folder) {
     if (!ANSWER.equals(found.answer)) throw new Error('another answer');
     return false;
   };
+  return { peer, looking };
 }
 
 async function child(folder) {
-  const sides = { ...(await openLibrary(folder)), peer: openPeer(folder), waking: (_, isFirst) => isFirst };
+  const { peer, looking } = openPeer(folder);
+  const sides = {
+    ...(await openLibrary(folder)), peer, waking: (_, isFirst) => isFirst,
+    looking: (key, isFirst) => looking(key.replace('looking', 'peer')) && isFirst,
+  };
   const nobody = new Int32Array(new SharedArrayBuffer(4));
   process.on('message', async ({ side, key, at, isFirst }) => {
     // Asleep until all have their message.
@@ -127,7 +135,10 @@ async function main(processes = '8', rounds = '200', folder = '/dev/shm') {
   try {
     // One at a time: all of them at once set the peer's journal mode, which its busy handler does not wait for.
     for (const one of children) await next(one);
-    const [times, ratios] = [{ awaited: [], sync: [], waking: [], peer: [] }, { awaited: [], sync: [], waking: [] }];
+    const [ours, floors] = [['awaited', 'sync'], ['waking', 'looking']];
+    const listsOf = (sides) => Object.fromEntries(sides.map((side) => [side, []]));
+    // The peer's round comes before the one that looks at what it left.
+    const [times, ratios] = [listsOf(['peer', ...ours, ...floors]), listsOf([...ours, ...floors])];
     for (let turn = -10; turn < Number(rounds); turn += 1) {
       const took = {};
       for (const side of Object.keys(times)) took[side] = await round(children, side, `${side}-${turn}`);
@@ -137,7 +148,7 @@ async function main(processes = '8', rounds = '200', folder = '/dev/shm') {
     }
     for (const side of Object.keys(ratios)) {
       console.log(
-        `${processes} processes on one key, ${folder}, ${side}: ${median(ratios[side]).toFixed(2)} x better-sqlite3${side === 'waking' ? '' : ' (0.4)'}, ` +
+        `${processes} processes on one key, ${folder}, ${side}: ${median(ratios[side]).toFixed(2)} x better-sqlite3${floors.includes(side) ? '' : ' (0.4)'}, ` +
           `${median(times[side]).toFixed(0)} us by ${median(times.peer).toFixed(0)} us`,
       );
     }

@@ -57,8 +57,13 @@ class StoreCalls {
   }
 
   beginSync(operation, scope, key, body, options) {
-    const [ask, fingerprint, deadlineMs] = [askOf(operation, scope, key), fingerprintOf(body), deadlineOf(options)]
-    return this.answerOf(callSync(() => this.#native.beginSync(ask, fingerprint, deadlineMs)))
+    const ask = askOf(operation, scope, key)
+    const isFingerprint = body instanceof Fingerprint
+    const bytes = isFingerprint ? body.digest() : args.bytes('body', body)
+    const deadlineMs = deadlineOf(options)
+    return this.answerOf(
+      callSync(() => this.#native.beginSync(ask.operation, ask.scope, ask.key, bytes, isFingerprint, deadlineMs)),
+    )
   }
 
   async inspect(operation, scope, key, options) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gallivant_core::idempotency::{Ask, Begin, ClaimView, Fingerprint, StoreOptions};
 use gallivant_core::{Code, Error, Result};
-use napi::bindgen_prelude::{BigInt, Buffer, Uint8Array};
+use napi::bindgen_prelude::{BigInt, Buffer};
 use napi_derive::napi;
 
 use super::claims::{NativeFinished, NativeTicket, NativeUnknown};
@@ -72,8 +72,8 @@ impl AskParts {
 }
 
 /// A fingerprint as JavaScript gives it.
-pub(super) fn fingerprint(given: &Uint8Array) -> Result<Fingerprint> {
-    let bytes = <[u8; 32]>::try_from(&**given);
+pub(super) fn fingerprint(given: &[u8]) -> Result<Fingerprint> {
+    let bytes = <[u8; 32]>::try_from(given);
     bytes
         .map(Fingerprint::from_bytes)
         .map_err(|_| Error::new(Code::Input, "a fingerprint is 32 bytes").with_reason("argument"))

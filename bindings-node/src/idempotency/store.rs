@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gallivant_core::idempotency::IdempotencyStore;
+use gallivant_core::idempotency::{Fingerprint, IdempotencyStore};
 use gallivant_core::{Host, Result};
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Uint8Array};
@@ -111,17 +111,23 @@ impl NativeStore {
         })
     }
 
-    /// The same on the calling thread.
+    /// The same on the calling thread, of a body or of its fingerprint. The parts come by themselves, because looking
+    /// into an object costs a call for each member.
     #[napi(catch_unwind)]
     pub fn begin_sync(
         &self,
-        ask: AskParts,
-        body: Uint8Array,
+        operation: String,
+        scope: Vec<String>,
+        key: String,
+        body: &[u8],
+        is_fingerprint: bool,
         deadline_ms: Option<BigInt>,
     ) -> Answer<BeginParts> {
         Answer::of(|| {
             let deadline = deadline(deadline_ms.as_ref())?;
-            Ok(ask.with(fingerprint(&body)?, deadline, |ask| self.store.get()?.ask(ask))?.into())
+            let fingerprint = if is_fingerprint { fingerprint(body)? } else { Fingerprint::of(body) };
+            let ask = AskParts { operation, scope, key };
+            Ok(ask.with(fingerprint, deadline, |ask| self.store.get()?.ask(ask))?.into())
         })
     }
 
