@@ -82,6 +82,21 @@ static void transition(void)
     observe(is_active ? GALLIVANT_STATE_ACTIVE : GALLIVANT_STATE_IDLE, GALLIVANT_OUTCOME_LANDED);
 }
 
+/* The first observation of a writer each time. The writers stay open, so that nothing is counted but what the observation
+ * makes. */
+static void transition_first(void)
+{
+    open_interrupted(path);
+    transition();
+}
+
+/* After what a process learns once. */
+static void open_learned(const char *directory)
+{
+    open_identity(directory);
+    transition_first();
+}
+
 /* Of several processes whose turns mix, any may find its own words standing already. */
 static void contend(void)
 {
@@ -121,15 +136,27 @@ static void claim(void)
     gallivant_harness_state_claim_result_free(claimed);
 }
 
-static void open_fleet(const char *directory)
+static void open_fleet_with(const char *directory, uint64_t threads)
 {
+    gallivant_harness_state_fleet_options bounds = GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT;
     gallivant_error *error = NULL;
-    must(gallivant_harness_state_fleet_open(directory, strlen(directory), NULL, NULL, &fleet, &error), error);
+    bounds.threads = threads;
+    must(gallivant_harness_state_fleet_open(directory, strlen(directory), &bounds, NULL, &fleet, &error), error);
     buffer.capacity = FLEET;
     buffer.seats = malloc(FLEET * sizeof *buffer.seats);
     buffer.texts_capacity = FLEET * 128;
     buffer.texts = malloc(buffer.texts_capacity);
     check(buffer.seats != NULL && buffer.texts != NULL, "malloc");
+}
+
+static void open_fleet(const char *directory)
+{
+    open_fleet_with(directory, 1);
+}
+
+static void open_shared_fleet(const char *directory)
+{
+    open_fleet_with(directory, 2);
 }
 
 static void read_fleet_again(void)
@@ -153,10 +180,12 @@ static void read_fleet_anew(void)
 static const struct row rows[] = {
     { "restated", open_rested, restate },
     { "transition", open_interrupted, transition },
+    { "first", open_learned, transition_first },
     { "contended", open_writer, contend },
     { "heartbeat", open_writer, heartbeat },
     { "read", open_reader, read_record },
     { "fleet", open_fleet, read_fleet_anew },
+    { "fleet-shared", open_shared_fleet, read_fleet_anew },
     { "fleet-unchanged", open_fleet, read_fleet_again },
     { "claim", open_identity, claim },
 };

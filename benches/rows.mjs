@@ -52,6 +52,9 @@ const rows = {
   fleet(directory) {
     return () => wholeFleet(new gallivant.Fleet(directory))
   },
+  'fleet-shared'(directory) {
+    return () => wholeFleet(new gallivant.Fleet(directory, { threads: 2 }))
+  },
   'fleet-unchanged'(directory) {
     const fleet = new gallivant.Fleet(directory)
     return () => wholeFleet(fleet)

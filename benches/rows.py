@@ -62,11 +62,11 @@ def read(directory):
     return lambda: must(reader.read().state == "active", "the state")
 
 
-def fleet(directory):
+def fleet(directory, threads=1):
     opened = gallivant.Fleet
 
     def run():
-        view = opened(directory).read()
+        view = opened(directory, threads=threads).read()
         must(sum(entry.state.state == "active" for entry in view.entries) == FLEET, "the fleet")
 
     return run
@@ -91,6 +91,7 @@ ROWS = {
     "heartbeat": heartbeat,
     "read": read,
     "fleet": fleet,
+    "fleet-shared": lambda directory: fleet(directory, threads=2),
     "fleet-unchanged": fleet_unchanged,
     "claim": claim,
 }

@@ -286,6 +286,7 @@ ROWS = [
     Operation("contended", REPLACED, by_language(1.3), 400, BOTH, NATIVE, at_a_time=4),
     Operation("read", "read", by_language(1.6, 2.2, 2.5), 2000, BOTH, most_calls=4),
     Operation("fleet", "read-fleet", by_language(1.3, 1.6, 1.6), 1, prepare="prepare-fleet", rest=0.1),
+    Operation("fleet-shared", "read-fleet", by_language(1.3, 1.6, 1.6), 1, prepare="prepare-fleet", rest=0.1),
     Operation("fleet-unchanged", "stat-fleet", by_language(1.3, 1.6, 1.6), 1, prepare="prepare-fleet", rest=0.1),
     Operation("claim", "durable", by_language(1.15), 5),
     Hook(),

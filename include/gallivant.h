@@ -1045,11 +1045,15 @@ typedef struct gallivant_harness_state_fleet_options {
     uint64_t max_records;
     // How many directories are entered, whether they hold a record or not, at least 1. Default 200,000.
     uint64_t max_directories;
+    // How many threads walk a tree of which nothing is known yet, the calling one among them. Default 1, at most 64. They
+    // call nothing of the program's, and the others have ended once the call returns. A watch has no use for them.
+    uint64_t threads;
 } gallivant_harness_state_fleet_options;
 
 /* Initialises one, as input or output. */
 #define GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT \
-    { sizeof(gallivant_harness_state_fleet_options), GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT }
+    { sizeof(gallivant_harness_state_fleet_options), GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, \
+      GALLIVANT_DEFAULT }
 
 // One agent of a fleet, and what may be concluded of it.
 typedef struct gallivant_harness_state_seat {

@@ -5,6 +5,7 @@ which is read out of the versions of their symbols; and each is installed into a
 Needs what build.sh needs, and gcc, pkg-config and groff.
 """
 import glob
+import hashlib
 import os
 import re
 import shutil
@@ -129,10 +130,16 @@ def sdist(dist, work):
         fail(f"the sdist lacks {missing}")
     if alien := [name for name in names if name.endswith((".so", ".pyc", ".whl", "gallivant-supervise")) or "/target/" in name]:
         fail(f"the sdist has {alien}")
+    # One target folder an archive: the files in it have all the same time, by which cargo would take the crates of another
+    # archive for these.
+    with open(path, "rb") as archive:
+        target = os.path.join(dist, "../sdist", hashlib.sha256(archive.read()).hexdigest()[:16])
+    for older in set(glob.glob(os.path.join(os.path.dirname(target), "*"))) - {target}:
+        shutil.rmtree(older) if os.path.isdir(older) else os.remove(older)
     # Not the release's own profile: that it builds is what is asked, and optimised it is above.
     environment = {
         **os.environ, "CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
-        "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0", "CARGO_TARGET_DIR": os.path.join(dist, "../sdist"),
+        "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0", "CARGO_TARGET_DIR": target,
     }
     environment.pop("PYTHONPATH", None)
     built = os.path.join(work, "from-sdist")

@@ -25,18 +25,23 @@ pub(crate) struct Row {
 /// How long a file rests before a look at it is believed, and then some.
 const REST: std::time::Duration = std::time::Duration::from_millis(50);
 
+/// How many threads share the walk of a fleet.
+const SHARING: usize = 2;
+
 /// None where there is no such row.
 pub(crate) fn open(row: &str, directory: &str) -> Result<Option<Row>, Failure> {
     let host = Host::system();
     let row = match row {
         "restated" => restated(directory, &host)?,
         "transition" => transition(directory, &host)?,
+        "first" => first(directory, &host)?,
         "contended" => contended(directory, &host)?,
         "contended-tries" => return tries(directory, host).map(Some),
         "heartbeat" => heartbeat(directory, &host)?,
         "read" => read(directory, &host),
-        "fleet" => fleet(directory, &host, true)?,
-        "fleet-unchanged" => fleet(directory, &host, false)?,
+        "fleet" => fleet(directory, &host, true, 1)?,
+        "fleet-shared" => fleet(directory, &host, true, SHARING)?,
+        "fleet-unchanged" => fleet(directory, &host, false, 1)?,
         "claim" => claiming(directory, host),
         _ => return Ok(None),
     };
@@ -81,6 +86,24 @@ fn transition(directory: &str, host: &Host) -> Result<Operation, Failure> {
     Ok(Box::new(move || expect(Outcome::Landed, writer.observe(&next())?.outcome)))
 }
 
+/// The first observation of a writer each time. The writers stay open, so that nothing is counted but what the
+/// observation makes.
+fn first(directory: &str, host: &Host) -> Result<Operation, Failure> {
+    let (directory, host) = (directory.to_owned(), host.clone());
+    let mut next = alternating();
+    let mut writers = Vec::new();
+    let mut observe = move || {
+        let writer = writer(&directory, &host)?;
+        writer.interrupt();
+        expect(Outcome::Landed, writer.observe(&next())?.outcome)?;
+        writers.push(writer);
+        Ok(())
+    };
+    // What a process learns once.
+    observe()?;
+    Ok(Box::new(observe))
+}
+
 /// Of several processes whose turns mix, any may find its own words standing already: an interrupt makes each call a
 /// transition.
 fn contended(directory: &str, host: &Host) -> Result<Operation, Failure> {
@@ -120,8 +143,9 @@ fn read(directory: &str, host: &Host) -> Operation {
     })
 }
 
-fn fleet(directory: &str, host: &Host, anew: bool) -> Result<Operation, Failure> {
-    let fleet = Fleet::open(directory, &FleetOptions::default(), &Options::default(), host)?;
+fn fleet(directory: &str, host: &Host, anew: bool, threads: usize) -> Result<Operation, Failure> {
+    let bounds = FleetOptions { threads, ..FleetOptions::default() };
+    let fleet = Fleet::open(directory, &bounds, &Options::default(), host)?;
     Ok(Box::new(move || {
         if anew {
             fleet.forget();

@@ -8,11 +8,13 @@ const { notProbe } = require('./probe.js')
 const { entriesOf } = require('./states.js')
 
 const BOUNDS = ['maxDepth', 'maxRecords', 'maxDirectories']
+/** Of a fleet alone: a watch is told of changes, and one thread looks. */
+const THREADS = 'threads'
 
 /** How far a fleet is looked for, as the native side takes it. */
 function boundsOf(options) {
   const bounds = {}
-  for (const name of BOUNDS) {
+  for (const name of [...BOUNDS, THREADS]) {
     const given = options[name]
     if (given === undefined || given === null) continue
     if (!Number.isInteger(given) || given < 0 || given > 0xffff_ffff) throw args.wrong(name, 'not a count')
@@ -66,7 +68,7 @@ class FleetCalls {
 }
 
 function openFleet(root, options, others = []) {
-  const { host, set } = args.openOptions(options, [...BOUNDS, ...others])
+  const { host, set } = args.openOptions(options, [...BOUNDS, THREADS, ...others])
   const where = host.absolute(args.path('root', root))
   const bounds = boundsOf(options ?? {})
   return new FleetCalls(callSync(() => native.NativeFleet.open(host, where, bounds, set)), where, { host, set })

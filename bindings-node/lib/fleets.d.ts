@@ -14,6 +14,15 @@ export interface FleetBounds {
   maxDirectories?: number | null | undefined
 }
 
+/** How a fleet is walked. */
+export interface FleetThreads {
+  /**
+   * How many threads walk a tree of which nothing is known yet, the one that reads among them. 1, at most 64. The others
+   * have ended once the read is over; what is found and its order are the same whatever the number.
+   */
+  threads?: number | null | undefined
+}
+
 /** What a walk did not look at. Nothing of it hides anything else. */
 export interface LeftOut {
   /** Directories below the last level that is entered. */
@@ -56,7 +65,7 @@ export interface FleetProbe {
  */
 export class Fleet {
   /** A fleet below a directory that need not exist yet. Touches no file. Throws as {@link Reader}. */
-  constructor(root: Path, options?: Options & FleetBounds)
+  constructor(root: Path, options?: Options & FleetBounds & FleetThreads)
   /** The root, from the root of the file system. */
   readonly root: string
   /**
@@ -71,9 +80,9 @@ export class Fleet {
 }
 
 /** Reads every record below a directory once. For more than one read open a {@link Fleet}. */
-export function readFleet(root: Path, options?: Options & CallOptions & FleetBounds & FleetProbe): Promise<FleetView>
+export function readFleet(root: Path, options?: Options & CallOptions & FleetBounds & FleetThreads & FleetProbe): Promise<FleetView>
 /** {@link readFleet} on this thread. */
-export function readFleetSync(root: Path, options?: Options & CallOptions & FleetBounds & FleetProbe): FleetView
+export function readFleetSync(root: Path, options?: Options & CallOptions & FleetBounds & FleetThreads & FleetProbe): FleetView
 
 /** How a watch notices and tells. */
 export interface WatchOptions extends Options {

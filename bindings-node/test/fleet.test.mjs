@@ -1,11 +1,11 @@
 /** Fleets: every record below a directory in one crossing. */
 
 import assert from 'node:assert/strict'
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { Fleet, GallivantError, Reader, Session, readFleet, readFleetSync } from '../lib/index.js'
+import { Fleet, GallivantError, Reader, Session, readFleet, readFleetSync, watchFleet } from '../lib/index.js'
 import { TestHost } from '../lib/testing.js'
 import { claimedOn, directoryFor } from '../test-support/seat.mjs'
 
@@ -76,6 +76,24 @@ test('hs_92_bounds_are_kept_and_what_is_left_out_is_said', async (t) => {
   assert.deepEqual([paths(few).length, few.leftOut.tooMany > 0n], [2, true])
   const narrow = await readFleet(root, { maxDirectories: 2 })
   assert.ok(paths(narrow).length < 3 && narrow.leftOut.tooMany > 0n)
+})
+
+test('hs_92_threads_that_share_a_walk_find_what_one_finds_in_the_same_order', async (t) => {
+  const root = directoryFor(t)
+  agentIn(root, '0')
+  for (let i = 1; i < 150; i += 1) cpSync(join(root, '0'), join(root, `${i}`), { recursive: true })
+  const found = ({ entries, leftOut }) => [entries.map(({ path, state }) => [path, state.state]), leftOut]
+  for (const bounds of [{}, { maxRecords: 70 }]) {
+    const alone = readFleetSync(root, bounds)
+    assert.equal(alone.entries.length, bounds.maxRecords ?? 150)
+    for (const threads of [2, 64, 1000]) {
+      assert.deepEqual(found(await readFleet(root, { ...bounds, threads })), found(alone))
+    }
+  }
+  for (const threads of [-1, 1.5, '2', 2n]) {
+    assert.throws(() => new Fleet(root, { threads }), { code: 'GALLIVANT_INPUT', reason: 'argument' })
+  }
+  assert.throws(() => watchFleet(root, { threads: 2 }), { code: 'GALLIVANT_INPUT', reason: 'unknown-member' })
 })
 
 test('hs_94_the_lease_tells_of_dead_sessions_and_no_other_probe_is_taken', async (t) => {

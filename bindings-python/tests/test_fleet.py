@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import tempfile
 import threading
 import time
@@ -89,6 +90,20 @@ class Reading(FleetCase):
         self.assertGreater(view.left_out.too_many, 0)
         view = gallivant.read_fleet(self.root, max_directories=2)
         self.assertGreater(view.left_out.too_many, 0)
+
+    def test_hs_92_threads_that_share_a_walk_find_what_one_finds_in_the_same_order(self):
+        self.agent("0")
+        for number in range(1, 150):
+            shutil.copytree(os.path.join(self.root, "0"), os.path.join(self.root, str(number)))
+        for bounds in ({}, {"max_records": 70}):
+            alone = gallivant.read_fleet(self.root, **bounds)
+            self.assertEqual(len(alone), bounds.get("max_records", 150))
+            for threads in (2, 64, 1000):
+                shared = gallivant.Fleet(self.root, threads=threads, **bounds).read()
+                self.assertEqual((self.states(shared), shared.left_out), (self.states(alone), alone.left_out))
+        for threads in (-1, 1.5, "2"):
+            with self.assertRaises((TypeError, gallivant.InputError)):
+                gallivant.read_fleet(self.root, threads=threads)
 
     def test_hs_92_a_later_read_opens_no_record_that_stands(self):
         host = TestHost()

@@ -141,6 +141,33 @@ static void hs_92_what_was_left_out_is_said(void)
     tear_down();
 }
 
+static void hs_92_threads_that_share_a_walk_find_what_one_finds_in_the_same_order(void)
+{
+    gallivant_harness_state_fleet_options bounds = GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT;
+    const uint64_t threads[] = { GALLIVANT_DEFAULT, 0, 4 };
+    gallivant_harness_state_fleet_buffer alone = buffer_of(100, 10000);
+    char name[16];
+    root = fresh_directory();
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        observe_as(name, seen(i % 2 == 0 ? GALLIVANT_STATE_IDLE : GALLIVANT_STATE_ACTIVE));
+    }
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        gallivant_harness_state_fleet_buffer buffer = buffer_of(100, 10000);
+        bounds.threads = threads[i];
+        CHECK_OK(gallivant_harness_state_fleet_open(TEXT(root), &bounds, NULL, &fleet, &error));
+        gallivant_harness_state_fleet_summary summary = read_into(i == 0 ? &alone : &buffer);
+        CHECK(summary.count == 100 && summary.filled == 100);
+        for (size_t seat = 0; i > 0 && seat < summary.filled; seat++) {
+            CHECK(strcmp(buffer.seats[seat].path.data, alone.seats[seat].path.data) == 0);
+            CHECK(buffer.seats[seat].derived.state == alone.seats[seat].derived.state);
+        }
+        check_and_free(&buffer);
+        gallivant_harness_state_fleet_free(fleet);
+    }
+    check_and_free(&alone);
+}
+
 static void hs_92_an_unreadable_directory_is_counted_with_an_example(void)
 {
     set_up(NULL);
@@ -342,6 +369,7 @@ void suite_fleet(void)
     RUN(hs_92_every_record_is_read_in_the_order_of_its_path);
     RUN(hs_92_what_does_not_fit_is_said_and_a_larger_buffer_holds_it);
     RUN(hs_92_what_was_left_out_is_said);
+    RUN(hs_92_threads_that_share_a_walk_find_what_one_finds_in_the_same_order);
     RUN(hs_92_an_unreadable_directory_is_counted_with_an_example);
     RUN(hs_92_a_lease_tells_of_each_session);
     RUN(seats_of_a_later_release);

@@ -24,6 +24,8 @@ pub struct BoundParts {
     pub max_records: Option<u32>,
     /// See the core's `FleetOptions`.
     pub max_directories: Option<u32>,
+    /// See the core's `FleetOptions`.
+    pub threads: Option<u32>,
 }
 
 impl From<BoundParts> for FleetOptions {
@@ -34,7 +36,7 @@ impl From<BoundParts> for FleetOptions {
             max_depth: parts.max_depth.unwrap_or(defaults.max_depth),
             max_records: count(parts.max_records).unwrap_or(defaults.max_records),
             max_directories: count(parts.max_directories).unwrap_or(defaults.max_directories),
-            ..defaults
+            threads: count(parts.threads).unwrap_or(defaults.threads),
         }
     }
 }

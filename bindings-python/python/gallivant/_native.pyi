@@ -657,14 +657,16 @@ class Fleet:
 
     `max_depth` is how many levels of directories below the root are entered (8; 0 looks at the root alone, 128 is the
     most), `max_records` how many records are read (100,000), `max_directories` how many directories are entered (200,000).
-    With `probe='lease'` the lease of each live record's session is asked for. Links are not followed on the way.
+    With `probe='lease'` the lease of each live record's session is asked for. Links are not followed on the way. `threads` is
+    how many threads walk a tree of which nothing is known yet, the calling one among them (1, at most 64); the others have ended
+    once the read returns, and what is found and its order are the same whatever the number.
 
     The first read walks the tree. Later ones open only what has changed since. Above 1,024 agents' directories with
     nothing below them, a record that appears below one of those is found by the eighth read at the latest.
 
     Raises `HarnessStateInputError` with reason `path` for the empty path, with reason `probe` for another probe.
     """
-    def __new__(cls, /, root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> Fleet: ...
+    def __new__(cls, /, root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, threads: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> Fleet: ...
     def __repr__(self, /) -> str: ...
     def forget(self, /) -> None:
         """
@@ -2878,7 +2880,7 @@ def panic() -> "typing.NoReturn":
     Has the native code panic, so that a program can test what it does about `InternalError`.
     """
 
-def read_fleet(root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> FleetView:
+def read_fleet(root: str | PathLike[str], *, max_depth: SupportsIndex | None = None, max_records: SupportsIndex | None = None, max_directories: SupportsIndex | None = None, threads: SupportsIndex | None = None, probe: "str | None" = None, options: Options | None = None, host: TestHost | None = None) -> FleetView:
     """
     Reads every record below a directory once. For more than one read make a `Fleet`, which takes the same arguments.
     """

@@ -23,18 +23,19 @@ use crate::host::host_of;
 use crate::testing::TestHost;
 use crate::value::{self, value};
 
-/// The core's bounds for three optional arguments.
+/// The core's bounds for four optional arguments.
 pub(super) fn bounds_of(
     max_depth: Option<Given<u32>>,
     max_records: Option<Given<usize>>,
     max_directories: Option<Given<usize>>,
+    threads: Option<Given<usize>>,
 ) -> FleetOptions {
     let default = FleetOptions::default();
     FleetOptions {
         max_depth: taken(max_depth).unwrap_or(default.max_depth),
         max_records: taken(max_records).unwrap_or(default.max_records),
         max_directories: taken(max_directories).unwrap_or(default.max_directories),
-        ..default
+        threads: taken(threads).unwrap_or(default.threads),
     }
 }
 
@@ -43,7 +44,9 @@ pub(super) fn bounds_of(
 ///
 /// `max_depth` is how many levels of directories below the root are entered (8; 0 looks at the root alone, 128 is the
 /// most), `max_records` how many records are read (100,000), `max_directories` how many directories are entered (200,000).
-/// With `probe='lease'` the lease of each live record's session is asked for. Links are not followed on the way.
+/// With `probe='lease'` the lease of each live record's session is asked for. Links are not followed on the way. `threads` is
+/// how many threads walk a tree of which nothing is known yet, the calling one among them (1, at most 64); the others have ended
+/// once the read returns, and what is found and its order are the same whatever the number.
 ///
 /// The first read walks the tree. Later ones open only what has changed since. Above 1,024 agents' directories with
 /// nothing below them, a record that appears below one of those is found by the eighth read at the latest.
@@ -60,7 +63,7 @@ pub(crate) struct Fleet {
 impl Fleet {
     #[new]
     #[pyo3(signature = (
-        root, *, max_depth=None, max_records=None, max_directories=None,
+        root, *, max_depth=None, max_records=None, max_directories=None, threads=None,
         probe: "str | None" = None, options=None, host=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -70,11 +73,12 @@ impl Fleet {
         max_depth: Option<Given<u32>>,
         max_records: Option<Given<usize>>,
         max_directories: Option<Given<usize>>,
+        threads: Option<Given<usize>>,
         probe: Option<&Bound<'_, PyAny>>,
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
-        let bounds = bounds_of(max_depth, max_records, max_directories);
+        let bounds = bounds_of(max_depth, max_records, max_directories, threads);
         let (probe, options, host) = (fleet_probe_of(probe)?, options_of(options), host_of(host));
         let fleet = call::fallible(py, || core::Fleet::open(root.0, &bounds, &options, &host))?;
         Ok(Fleet { fleet, probe })
@@ -107,7 +111,7 @@ impl Fleet {
 /// Reads every record below a directory once. For more than one read make a `Fleet`, which takes the same arguments.
 #[pyfunction]
 #[pyo3(signature = (
-    root, *, max_depth=None, max_records=None, max_directories=None,
+    root, *, max_depth=None, max_records=None, max_directories=None, threads=None,
     probe: "str | None" = None, options=None, host=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -117,11 +121,12 @@ pub(crate) fn read_fleet(
     max_depth: Option<Given<u32>>,
     max_records: Option<Given<usize>>,
     max_directories: Option<Given<usize>>,
+    threads: Option<Given<usize>>,
     probe: Option<&Bound<'_, PyAny>>,
     options: Option<&Bound<'_, Options>>,
     host: Option<&Bound<'_, TestHost>>,
 ) -> PyResult<FleetView> {
-    Fleet::new(py, root, max_depth, max_records, max_directories, probe, options, host)?.read(py)
+    Fleet::new(py, root, max_depth, max_records, max_directories, threads, probe, options, host)?.read(py)
 }
 
 const ZERO: Given<u64> = Given(0);

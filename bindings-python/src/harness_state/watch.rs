@@ -107,7 +107,7 @@ impl Watch {
         options: Option<&Bound<'_, Options>>,
         host: Option<&Bound<'_, TestHost>>,
     ) -> PyResult<Self> {
-        let bounds = bounds_of(max_depth, max_records, max_directories);
+        let bounds = bounds_of(max_depth, max_records, max_directories, None);
         let (probe, options, host) = (fleet_probe_of(probe)?, options_of(options), host_of(host));
         let watch = timing_of(poll_interval_ms, probe_interval_ms, settle_ms);
         let open = || core::Watch::fleet(&root.0, &bounds, probe, &watch, &options, &host);

@@ -38,11 +38,15 @@ pub struct gallivant_harness_state_fleet_options {
     pub max_records: u64,
     /// How many directories are entered, whether they hold a record or not, at least 1. Default 200,000.
     pub max_directories: u64,
+    /// How many threads walk a tree of which nothing is known yet, the calling one among them. Default 1, at most 64. They
+    /// call nothing of the program's, and the others have ended once the call returns. A watch has no use for them.
+    pub threads: u64,
 }
 sized!(gallivant_harness_state_fleet_options);
 
 // C: #define GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT \
-// C:     { sizeof(gallivant_harness_state_fleet_options), GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT }
+// C:     { sizeof(gallivant_harness_state_fleet_options), GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, GALLIVANT_DEFAULT, \
+// C:       GALLIVANT_DEFAULT }
 
 /// One agent of a fleet, and what may be concluded of it.
 #[repr(C)]
@@ -239,7 +243,7 @@ pub(super) unsafe fn bounds(pointer: *const gallivant_harness_state_fleet_option
         },
         max_records: number(given.max_records, default.max_records),
         max_directories: number(given.max_directories, default.max_directories),
-        ..default
+        threads: number(given.threads, default.threads),
     })
 }
 
