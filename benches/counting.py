@@ -11,6 +11,8 @@ from processes import Process
 # `123 openat(…` or, without other threads, `openat(…`; a call that was interrupted begins a second time as resumed.
 _CALL = re.compile(r"^(?:\d+ +)?([a-z_0-9]+)\(")
 MORE = 100
+# Writers that stay open have three descriptors each.
+FIRST = 50
 SYNCS = ("fsync", "fdatasync", "sync", "syncfs", "sync_file_range")
 
 

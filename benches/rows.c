@@ -82,21 +82,6 @@ static void transition(void)
     observe(is_active ? GALLIVANT_STATE_ACTIVE : GALLIVANT_STATE_IDLE, GALLIVANT_OUTCOME_LANDED);
 }
 
-/* The first observation of a writer each time. The writers stay open, so that nothing is counted but what the observation
- * makes. */
-static void transition_first(void)
-{
-    open_interrupted(path);
-    transition();
-}
-
-/* After what a process learns once. */
-static void open_learned(const char *directory)
-{
-    open_identity(directory);
-    transition_first();
-}
-
 /* Of several processes whose turns mix, any may find its own words standing already. */
 static void contend(void)
 {
@@ -111,6 +96,26 @@ static void heartbeat(void)
     gallivant_error *error = NULL;
     must(gallivant_harness_state_writer_heartbeat(writer, &report, &error), error);
     check(report.outcome == GALLIVANT_OUTCOME_LANDED, "another outcome");
+}
+
+/* The first write of a writer each time. The writers stay open, so that nothing is counted but what the write makes. */
+static void transition_first(void)
+{
+    open_interrupted(path);
+    transition();
+}
+
+static void heartbeat_first(void)
+{
+    open_writer(path);
+    heartbeat();
+}
+
+/* After what a process learns once. */
+static void open_learned(const char *directory)
+{
+    open_identity(directory);
+    transition_first();
 }
 
 static void open_reader(const char *directory)
@@ -180,7 +185,8 @@ static void read_fleet_anew(void)
 static const struct row rows[] = {
     { "restated", open_rested, restate },
     { "transition", open_interrupted, transition },
-    { "first", open_learned, transition_first },
+    { "first-transition", open_learned, transition_first },
+    { "first-heartbeat", open_learned, heartbeat_first },
     { "contended", open_writer, contend },
     { "heartbeat", open_writer, heartbeat },
     { "read", open_reader, read_record },

@@ -100,7 +100,7 @@ class Operation:
                        floor_us=floor_ns / 1000, row_us=row_ns / 1000)
         misses = [] if bar is None or ratio <= bar else ["time"]
         if language in ("rust", "c") and self.at_a_time == 1 and counting.has_strace():
-            misses += self._count(programs, full, directories[1], found)
+            misses += self._count(programs, language, full, directories[1], found)
         if self.at_a_time > 1:
             misses += self._tries(programs, language, directories[1], found)
         if language in ("rust", "c") and where == "ext4" and self.most_disk_writes is not None:
@@ -108,7 +108,7 @@ class Operation:
         found["verdict"] = verdict(misses, bar is not None)
         return found
 
-    def _count(self, programs, command, directory, found):
+    def _count(self, programs, language, command, directory, found):
         misses = []
         calls = counting.warm(programs, command, directory, min(self.count, counting.MORE))
         found["calls"] = round(counting.total(calls), 2)
@@ -122,9 +122,11 @@ class Operation:
         if self.one_create and (calls.get("create", 0) != 1 or any(name in calls for name in counting.SYNCS)):
             misses.append("creates or syncs")
         if self.most_cold is not None:
-            found["cold_calls"] = counting.cold(programs, command, directory)
-            found["notes"].append(f"cold: {found['cold_calls']} calls (bar {self.most_cold})")
-            if found["cold_calls"] > self.most_cold:
+            first = counting.warm(programs, programs.row(language, f"first-{self.row}"), directory, counting.FIRST)
+            found["cold_calls"] = round(counting.total(first), 2)
+            of_a_process = counting.cold(programs, command, directory)
+            found["notes"].append(f"cold: {found['cold_calls']:g} calls (bar {self.most_cold}); the first of a process: {of_a_process}")
+            if found["cold_calls"] > self.most_cold + 0.05:
                 misses.append("cold calls")
         return misses
 

@@ -3,6 +3,7 @@
 //! A row is opened on a directory that `prepare` has made. Each checks what it is answered, so that nothing is measured
 //! but what was asked for.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use gallivant_core::Host;
@@ -34,7 +35,8 @@ pub(crate) fn open(row: &str, directory: &str) -> Result<Option<Row>, Failure> {
     let row = match row {
         "restated" => restated(directory, &host)?,
         "transition" => transition(directory, &host)?,
-        "first" => first(directory, &host)?,
+        "first-transition" => first(directory, &host, transition_of)?,
+        "first-heartbeat" => first(directory, &host, |writer, _| beat(writer))?,
         "contended" => contended(directory, &host)?,
         "contended-tries" => return tries(directory, host).map(Some),
         "heartbeat" => heartbeat(directory, &host)?,
@@ -86,22 +88,30 @@ fn transition(directory: &str, host: &Host) -> Result<Operation, Failure> {
     Ok(Box::new(move || expect(Outcome::Landed, writer.observe(&next())?.outcome)))
 }
 
-/// The first observation of a writer each time. The writers stay open, so that nothing is counted but what the
-/// observation makes.
-fn first(directory: &str, host: &Host) -> Result<Operation, Failure> {
+fn transition_of(writer: &Writer, next: &Observation) -> Result<(), Failure> {
+    writer.interrupt();
+    expect(Outcome::Landed, writer.observe(next)?.outcome)
+}
+
+/// The first write of a writer each time. The writers stay open to the end of the process and beyond, so that nothing is
+/// counted but what the write makes.
+fn first(
+    directory: &str,
+    host: &Host,
+    write: impl Fn(&Writer, &Observation) -> Result<(), Failure> + 'static,
+) -> Result<Operation, Failure> {
     let (directory, host) = (directory.to_owned(), host.clone());
     let mut next = alternating();
-    let mut writers = Vec::new();
-    let mut observe = move || {
+    let mut writers = ManuallyDrop::new(Vec::new());
+    let mut write = move || {
         let writer = writer(&directory, &host)?;
-        writer.interrupt();
-        expect(Outcome::Landed, writer.observe(&next())?.outcome)?;
+        write(&writer, &next())?;
         writers.push(writer);
         Ok(())
     };
     // What a process learns once.
-    observe()?;
-    Ok(Box::new(observe))
+    write()?;
+    Ok(Box::new(write))
 }
 
 /// Of several processes whose turns mix, any may find its own words standing already: an interrupt makes each call a
@@ -128,10 +138,14 @@ fn tries(directory: &str, machine: Host) -> Result<Row, Failure> {
 
 fn heartbeat(directory: &str, host: &Host) -> Result<Operation, Failure> {
     let writer = writer(directory, host)?;
-    Ok(Box::new(move || match writer.heartbeat()? {
+    Ok(Box::new(move || beat(&writer)))
+}
+
+fn beat(writer: &Writer) -> Result<(), Failure> {
+    match writer.heartbeat()? {
         Heartbeat::Landed { floor_failure: None } => Ok(()),
         other => Err(format!("{other:?}").into()),
-    }))
+    }
 }
 
 fn read(directory: &str, host: &Host) -> Operation {

@@ -24,7 +24,7 @@ fn main() -> Result<(), Error> {
     let (agent, harness) = ("host.worker".to_owned(), "codex".to_owned());
     let claimant = Claimant { agent, harness, token: "counted".to_owned() };
     let identity = claimant.writer_identity(Some("worker".to_owned()));
-    let writer = Writer::open(directory, identity, Some(1), &options, &host)?;
+    let writer = Writer::open(directory, identity.clone(), Some(1), &options, &host)?;
     let active = Observation::new(State::Active);
     match row.as_str() {
         "restated" => {
@@ -46,6 +46,22 @@ fn main() -> Result<(), Error> {
             for _ in 0..count {
                 assert!(matches!(writer.heartbeat()?, Heartbeat::Landed { floor_failure: None }));
             }
+        }
+        "first-transition" | "first-heartbeat" => {
+            let mut writers = vec![writer];
+            for index in 0..=count {
+                let writer = Writer::open(directory, identity.clone(), Some(1), &options, &host)?;
+                if row == "first-heartbeat" {
+                    assert!(matches!(writer.heartbeat()?, Heartbeat::Landed { floor_failure: None }));
+                } else {
+                    let seen = if index % 2 == 0 { &Observation::new(State::Idle) } else { &active };
+                    writer.interrupt();
+                    assert_eq!(writer.observe(seen)?.outcome, Outcome::Landed);
+                }
+                writers.push(writer);
+            }
+            // Closing them is none of what a first write makes.
+            std::mem::forget(writers);
         }
         "read" => {
             let reader = Reader::open(directory, &options, &host);

@@ -7,6 +7,7 @@
 //! - `look`: whether what was read still stands, by `stat` alone;
 //! - `seen`: small files that are read once and looked at afterwards;
 //! - `medium`: on what kind of file system a directory lies;
+//! - `os_exchange`: where exchanging names is cheaper than renaming;
 //! - `replace`: staging and publication in two durabilities;
 //! - `file_lock`: `flock` locks on permanent files, by polling;
 //! - `watch`, `os_watch`: being told of changes;
@@ -20,6 +21,7 @@ mod fork;
 mod look;
 mod medium;
 mod os_directory;
+mod os_exchange;
 mod os_lock;
 #[cfg(target_os = "linux")]
 mod os_watch;

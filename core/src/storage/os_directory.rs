@@ -18,6 +18,7 @@ use super::data_file::{DataAccess, DataFile, OsDataFile};
 use super::directory::{
     Directory, FileIdentity, FileSystem, FileType, LockFile, Metadata, NewFile, OpenFile,
 };
+use super::os_exchange;
 use super::os_lock::OsLockFile;
 #[cfg(target_os = "linux")]
 use super::os_watch::InotifyNotifier;
@@ -28,7 +29,7 @@ use crate::clock::Clock;
 
 /// `f_type` of ext2, ext3 and ext4 (statfs(2), EXT4_SUPER_MAGIC).
 #[cfg(target_os = "linux")]
-const EXT4_MAGIC: fs::FsWord = 0xef53;
+pub(super) const EXT4_MAGIC: fs::FsWord = 0xef53;
 /// File systems on which a directory's link count is two and one for each directory in it: ext2, ext3 and ext4, XFS
 /// (XFS_SUPER_MAGIC), tmpfs (TMPFS_MAGIC), by statfs(2). Where one of them stops counting, as ext4 does above 65,000,
 /// it says one. Elsewhere the count is not trusted: many a FUSE file system says two for every directory.
@@ -105,6 +106,8 @@ struct OsDirectory {
     /// Asked for when it is needed first: a process that writes once needs neither.
     identity: OnceLock<FileIdentity>,
     gains_by_exchange: OnceLock<bool>,
+    /// Of the lock files in it.
+    device: OnceLock<u64>,
 }
 
 impl OsDirectory {
@@ -115,7 +118,12 @@ impl OsDirectory {
     fn open_with(path: &Path, access: OFlags) -> io::Result<Self> {
         let flags = access | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::open(path, flags, Mode::empty()))?;
-        Ok(OsDirectory { fd, identity: OnceLock::new(), gains_by_exchange: OnceLock::new() })
+        Ok(OsDirectory::of(fd))
+    }
+
+    fn of(fd: OwnedFd) -> Self {
+        let (identity, gains_by_exchange, device) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        OsDirectory { fd, identity, gains_by_exchange, device }
     }
 
     fn open_lock_with(&self, name: &str, access: OFlags, create: bool) -> io::Result<Box<dyn LockFile>> {
@@ -124,7 +132,11 @@ impl OsDirectory {
         loop {
             match OsLockFile::open(|| retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))) {
                 Err(error) if create && error.kind() == io::ErrorKind::NotFound => {}
-                opened => return opened.and_then(refuse_irregular),
+                opened => {
+                    let file = opened.and_then(refuse_irregular)?;
+                    let _ = self.device.set(file.identity().device);
+                    return Ok(file);
+                }
             }
             let creating = flags | OFlags::CREATE | OFlags::EXCL;
             match OsLockFile::open(|| retry_on_intr(|| fs::openat(&self.fd, name, creating, PRIVATE))) {
@@ -254,7 +266,7 @@ impl Directory for OsDirectory {
     fn open_directory(&self, name: &str) -> io::Result<Arc<dyn Directory>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, name, flags, Mode::empty()))?;
-        Ok(Arc::new(OsDirectory { fd, identity: OnceLock::new(), gains_by_exchange: OnceLock::new() }))
+        Ok(Arc::new(OsDirectory::of(fd)))
     }
 
     fn make_directory(&self, name: &str) -> io::Result<()> {
@@ -284,12 +296,8 @@ impl Directory for OsDirectory {
     }
 
     fn gains_by_exchange(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        return *self
-            .gains_by_exchange
-            .get_or_init(|| fs::fstatfs(&self.fd).is_ok_and(|stat| stat.f_type == EXT4_MAGIC));
-        #[cfg(not(target_os = "linux"))]
-        return *self.gains_by_exchange.get_or_init(|| false);
+        let device = self.device.get().copied();
+        *self.gains_by_exchange.get_or_init(|| os_exchange::gains(self.fd.as_fd(), device))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
