@@ -4,6 +4,8 @@ import asyncio
 import itertools
 import os
 import signal
+import subprocess
+import sys
 import unittest
 
 import gallivant
@@ -209,6 +211,26 @@ class Failing(MiddlewareCase):
         self.things.before = None
         self.assertTrue((await ask(app, key=KEY)).replayed)
         self.assertEqual(len(self.things.made), 1)
+
+    @looped
+    async def test_what_no_repetition_saves_is_not_tried_for_ever_and_releases_nothing(self):
+        damage = """if True:
+            import sqlite3, sys
+            store = sqlite3.connect(sys.argv[1])
+            store.execute("UPDATE claims SET token = x'00'")
+            store.commit()"""
+
+        async def corrupt(*_request):
+            subprocess.run([sys.executable, "-c", damage, self.path], check=True)
+
+        self.things.before = corrupt
+        app = self.app()
+        self.refused(await ask(app, key=KEY), 503, "idempotency_store_corrupt")
+        tries = list(app._later)
+        self.assertEqual(len(tries), 1)
+        await asyncio.wait_for(tries[0], 10)
+        self.assertEqual(len(self.things.made), 1)
+        self.refused(await ask(app, key=KEY), 503, "idempotency_store_corrupt")
 
     async def cancelled(self, app, started, **request):
         task = asyncio.ensure_future(ask(app, key=KEY, **request))

@@ -69,6 +69,9 @@ _SIGN_OF_LIFE = 30.0
 # How many seconds lie between two tries to complete what could not be completed at once.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 
+# Reservations of which no repetition helps: made, and not to be said.
+_UNSAID: list[_native.Reservation] = []
+
 # What an app could send besides start and body, which cannot be saved.
 _NOT_SAVED = ("http.response.pathsend", "http.response.zerocopysend", "http.response.trailers", "http.response.push")
 
@@ -434,7 +437,8 @@ def _mark(reservation: _native.Reservation) -> None:
 
 
 async def _say_later(reservation: _native.Reservation, resource: str, saved: bytes, without_body: bytes) -> None:
-    """Tries again until the store is told, or belongs to another."""
+    """Tries again until the store is told, or belongs to another. What no repetition helps is kept to the end of the process,
+    since dropping it could release a key whose thing exists."""
     pause = _FIRST_PAUSE
     while True:
         try:
@@ -451,8 +455,10 @@ async def _say_later(reservation: _native.Reservation, resource: str, saved: byt
             return await finish(_say, reservation, resource, saved, without_body)
         except IdempotencyClaimLostError:
             return None
-        except GallivantError:
-            continue
+        except GallivantError as error:
+            if error.kind not in ("busy", "unavailable"):
+                _UNSAID.append(reservation)
+                return None
 
 
 async def _keep_alive(reservation: Reservation, longest: float, answered: asyncio.Event) -> None:
