@@ -23,7 +23,8 @@ CLI := $(CARGO) rustc --locked --release -p gallivant-cli --bin gallivant $(STAT
 SUPERVISE := $(CARGO) rustc --locked --profile supervise -p gallivant-supervise $(STATIC)
 
 .PHONY: help build demo test check check-all browser packages site bench soak fuzz e2e install clean \
-	test-rust test-c test-python test-node test-interop test-examples test-docs check-c check-python
+	test-rust test-c test-python test-node test-interop test-examples test-docs check-c check-others check-rust \
+	check-python check-node
 
 help:
 	@echo 'make demo        build, then replay recorded sessions while a coordinator and a status bar watch, and publish a result'
@@ -57,9 +58,10 @@ build:
 demo: build
 	python3 examples/demo/demo.py $(BUILT)/examples/status-bar
 
-# The suites of Python, Node and the programs wait more than they work, so that two of them go side by side.
+# The suites of Python, Node and the programs wait more than they work, so that two of them go side by side, the longest
+# first.
 test: build test-rust test-c
-	$(MAKE) --no-print-directory -j2 --output-sync=target test-python test-node test-examples test-interop test-docs
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-interop test-node test-python test-examples test-docs
 	@echo 'all tests passed'
 
 test-rust:
@@ -83,21 +85,27 @@ test-examples:
 test-docs:
 	python3 -m unittest discover -s site
 
-# What CI runs beside the tests.
+# What CI runs beside the tests. Under valgrind one processor is at work, for as long as all the rest takes.
 check: build
+	$(MAKE) --no-print-directory -j2 --output-sync=target check-c check-others
+	@echo 'checked'
+
+check-others: check-rust check-python check-node
+
+check-rust:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked -p gallivant-core -p gallivant-supervise -p libgallivant -p gallivant-cli -p gallivant-tests -p gallivant-benches --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p gallivant-python -p gallivant-node --lib -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps -p gallivant-core -p libgallivant
-	$(MAKE) --no-print-directory -j2 --output-sync=target check-c check-python
-	bindings-node/check.sh
-	@echo 'checked'
 
 check-c:
 	tests/c/run.sh valgrind
 
 check-python:
 	bindings-python/check.sh
+
+check-node:
+	bindings-node/check.sh
 
 # Beside that a build with the address sanitizer, a browser, the packages, the site, and every pair of languages.
 check-all: check
