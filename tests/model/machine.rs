@@ -71,7 +71,9 @@ impl Machine {
         let files = &self.simulation.files;
         match bytes {
             None => drop(files.unplant(path)),
-            Some(bytes) if in_place && files.contents(path).is_ok() => {
+            // Written over by as many bytes in the very tick in which it was published, a file looks as it did. No program
+            // changes a record in place (HS-26), and writers rely on that for what they have published themselves.
+            Some(bytes) if in_place && files.contents(path).is_ok_and(|stood| stood.len() != bytes.len()) => {
                 files.overwrite(path, bytes).expect("written over");
             }
             Some(bytes) => files.plant_file(path, bytes).expect("planted"),
