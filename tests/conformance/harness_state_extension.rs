@@ -1,9 +1,11 @@
 //! The extension object: clocks, the order and strength of evidence, children, the harness's process (HS-95 to HS-99,
 //! HS-113, HS-114).
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gallivant_core::Host;
+use gallivant_core::clock::{Clock, ClockReading};
 use gallivant_core::harness_state::adapters::{Child, ChildStep, Harness};
 use gallivant_core::harness_state::{
     Claimant, Derived, Evidence, HookOutcome, HookReport, NewSession, Observation, Options, Outcome, Reader,
@@ -432,5 +434,71 @@ fn hs_97_what_happens_now_is_not_older_than_what_was_stamped_in_the_same_millise
         observe(scene.writer(), &active());
         let report = scene.hook(r#"{"hook_event_name":"Stop"}"#);
         assert_eq!(report.outcome.word(), "landed", "{microseconds} µs into the millisecond");
+    }
+}
+
+/// Clocks of which the next that is read makes its reader wait.
+#[derive(Debug)]
+struct WaitingClock {
+    wall: Duration,
+    boot: Duration,
+    /// What has passed, and how long the next reader waits.
+    passed: Mutex<(Duration, Duration)>,
+}
+
+impl WaitingClock {
+    fn make_wait(&self, length: Duration) {
+        self.passed.lock().expect("nobody panics").1 = length;
+    }
+
+    fn passed(&self) -> Duration {
+        let mut passed = self.passed.lock().expect("nobody panics");
+        let (now, wait) = *passed;
+        *passed = (now + wait, Duration::ZERO);
+        now
+    }
+}
+
+impl Clock for WaitingClock {
+    fn wall_ms(&self) -> u64 {
+        u64::try_from(self.now().wall.as_millis()).expect("64 bits")
+    }
+
+    fn boot(&self) -> Duration {
+        self.boot + self.passed()
+    }
+
+    fn awake(&self) -> Duration {
+        self.boot()
+    }
+
+    fn now(&self) -> ClockReading {
+        ClockReading { wall: self.wall + self.passed(), boot: self.boot(), awake: self.awake() }
+    }
+
+    fn sleep(&self, length: Duration) {
+        self.passed.lock().expect("nobody panics").0 += length;
+    }
+}
+
+#[test]
+fn hs_97_who_is_made_to_wait_between_two_clocks_is_not_ahead_of_what_happens_next() {
+    for (offset, waits) in (0..100).map(|number| (number / 10 * 100, number % 10 * 100)) {
+        let scene = Scene::new();
+        let now = scene.host.clock.now();
+        let (wall, boot) = (now.wall, now.boot + Duration::from_micros(offset));
+        let clock = Arc::new(WaitingClock { wall, boot, passed: Mutex::default() });
+        let host = Host { clock: clock.clone(), ..scene.host.clone() };
+        let session = scene.session.environment();
+        let hook =
+            |payload: &[u8]| observe_hook(Harness::Claude, payload, Some(&session), &scene.options, &host);
+        clock.make_wait(Duration::from_micros(waits));
+        hook(br#"{"hook_event_name":"UserPromptSubmit"}"#);
+        let report = hook(br#"{"hook_event_name":"Stop"}"#);
+        assert_eq!(
+            report.outcome.word(),
+            "landed",
+            "clocks {offset} µs apart, {waits} µs between two of them"
+        );
     }
 }

@@ -223,10 +223,10 @@ fn own_start_ms(host: &Host) -> u64 {
     tick_ends.and_then(|ends| u64::try_from(ends.as_millis()).ok()).map_or(now, |ends| ends.min(now))
 }
 
-/// The boot clock in the very milliseconds with which records are stamped: those of another rounding could make what
+/// By the clock and the rounding with which every observation is told apart from later ones: those of another could make what
 /// happens now older than what was stamped a moment ago.
 fn now_ms(host: &Host) -> u64 {
-    Moment::now(host).boot_ms().unwrap_or_default()
+    Moment::now(host).event_ms().unwrap_or_default()
 }
 
 /// Whether this process stands under another harness than the one that the session attached. Looked at before the

@@ -21,8 +21,12 @@ pub struct Moment {
 pub(crate) struct Machine {
     pub(crate) boot_id: Arc<str>,
     pub(crate) host: Arc<str>,
+    /// What records are stamped with and their age is told by.
     pub(crate) boot_ms: u64,
     pub(crate) awake_ms: u64,
+    /// The clock of `boot_ms` in its own whole ms, which never go back: what events are ordered by. `boot_ms` goes with the
+    /// wall clock's and may be one more or less, because the clocks are read one after the other.
+    pub(crate) since_boot_ms: u64,
     pub(crate) processes: Arc<dyn ProcessTable>,
 }
 
@@ -37,14 +41,15 @@ impl Moment {
             host: host.processes.host(),
             boot_ms: beside(wall_ms, now.wall, now.boot),
             awake_ms: beside(wall_ms, now.wall, now.awake),
+            since_boot_ms: u64::try_from(now.boot.as_millis()).unwrap_or(u64::MAX),
             processes: Arc::clone(&host.processes),
         };
         Moment { wall_ms, machine: Some(machine) }
     }
 
-    /// The clock that counts the machine's sleep, in ms, as extensions are stamped with it; none where it is not known.
-    pub(crate) fn boot_ms(&self) -> Option<u64> {
-        self.machine.as_ref().map(|machine| machine.boot_ms)
+    /// When an event happens that happens now, for its order among others; none where the clock is not known.
+    pub(crate) fn event_ms(&self) -> Option<u64> {
+        self.machine.as_ref().map(|machine| machine.since_boot_ms)
     }
 
     /// An instant of which the wall clock alone is known: a record's extension then tells nothing.
@@ -64,6 +69,7 @@ impl Moment {
         let machine = self.machine.as_ref().map(|machine| Machine {
             boot_ms: moved(machine.boot_ms),
             awake_ms: moved(machine.awake_ms),
+            since_boot_ms: moved(machine.since_boot_ms),
             ..machine.clone()
         });
         Moment { wall_ms, machine }

@@ -179,7 +179,7 @@ fn extension_of(
     observation: &Observation,
 ) -> Option<Extension> {
     let mut extension = stamped_extension(at, own)?;
-    let happened = who.event_ms.unwrap_or(extension.boot_ms);
+    let happened = who.event_ms.or_else(|| at.now.event_ms()).unwrap_or_default();
     extension.event_ms = Some(extension.event_ms.map_or(happened, |stored| stored.max(happened)));
     extension.evidence = Some(Word::known(who.evidence));
     if observation.state == State::Ended {
