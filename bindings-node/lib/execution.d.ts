@@ -372,7 +372,10 @@ export interface UnresolvedOperation extends Scope {
   intentAt: number
   remedy: string
 }
-/** Lists those of a root. Reads one file, takes no lock. */
+/**
+ * Lists those of one task's root, and none where no `execution.json` stands: a directory of many tasks has to be asked task by task.
+ * Reads one file, takes no lock.
+ */
 export function unresolved(root: Path, options?: CallOptions & { host?: Host | null | undefined }): Promise<UnresolvedOperation[]>
 
 /** What a check of the sandbox has shown. */

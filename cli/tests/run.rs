@@ -272,6 +272,18 @@ fn an_end_that_no_pass_has_taken_in_is_told() {
 }
 
 #[test]
+fn an_end_whose_descendants_go_on_is_told_as_that() {
+    let task = TaskRoot::new();
+    task.accepted(1);
+    let show = || call(arguments!["run", "show", task.path()]).with_status(0);
+    let hint = "the run goes on while anything lives that it has started";
+    task.plant("run-1/exit.json", r#"{"exit":0,"treeEndedAt":null}"#);
+    assert!(show().out.contains(hint) && !show().out.contains("no pass"), "{:?}", show());
+    task.plant("run-1/exit.json", r#"{"exit":0,"treeEndedAt":1}"#);
+    assert!(!show().out.contains(hint) && show().out.contains("no pass"), "{:?}", show());
+}
+
+#[test]
 fn following_ends_once_the_run_has_settled() {
     let task = TaskRoot::new();
     task.accepted(1);

@@ -17,6 +17,13 @@ use crate::terminal::{Screen, Tone, printable, say};
 /// What tells a person why a record of a run stands still.
 const NOT_TAKEN_IN: &str = "its process has ended, and no pass of a coordinator has taken that in";
 
+/// The same while nobody has recorded the end of everything that the harness has started.
+const TREE_GOES_ON: &str =
+    "its process has ended, and the run goes on while anything lives that it has started";
+
+/// An `exit.json` is a few hundred bytes; what is longer is none.
+const EXIT_BYTES: u64 = 4096;
+
 pub(super) fn show(root: &Path, named: Option<&str>, json: bool, screen: &Screen) -> Result<Outcome> {
     let host = Host::system();
     let boundary = super::open(root)?;
@@ -42,10 +49,10 @@ pub(super) fn show(root: &Path, named: Option<&str>, json: bool, screen: &Screen
         recorded.is_some_and(|recorded| !recorded.is_settled())
     };
     let exit = run.filter(is_live).map(|run| root.join(run).join(EXIT));
-    let is_not_taken_in = exit.is_some_and(|exit| host.files.metadata(&exit).is_ok());
+    let hint = exit.and_then(|exit| hint(&exit, &host));
     let of_task = ledger.as_ref().filter(|_| named.is_none());
     if json {
-        say(&as_json(shown, is_not_taken_in, of_task).to_json())?;
+        say(&as_json(shown, hint.is_some(), of_task).to_json())?;
         return Ok(Outcome::Yes);
     }
     let now_ms = host.clock.wall_ms();
@@ -63,14 +70,25 @@ pub(super) fn show(root: &Path, named: Option<&str>, json: bool, screen: &Screen
         };
         writeln!(out, "{}  {text}", screen.paint(&format!("{name:width$}"), Tone::Strong))?;
     }
-    if is_not_taken_in {
-        writeln!(out, "{}", screen.paint(NOT_TAKEN_IN, Tone::Waiting))?;
+    if let Some(hint) = hint {
+        writeln!(out, "{}", screen.paint(hint, Tone::Waiting))?;
     }
     if let Some(ledger) = of_task {
         list(ledger, now_ms, &mut out, screen)?;
     }
     out.flush()?;
     Ok(Outcome::Yes)
+}
+
+/// Why the record of a run stands still that is not settled and has left this end.
+fn hint(exit: &Path, host: &Host) -> Option<&'static str> {
+    host.files.metadata(exit).ok()?;
+    let mut bytes = Vec::new();
+    let is_read = host.files.read_file(exit, EXIT_BYTES, &mut bytes).is_ok();
+    let text = std::str::from_utf8(&bytes).ok().filter(|_| is_read);
+    let end = text.and_then(|text| Value::parse(text).ok());
+    let tree_ended_at = end.as_ref().and_then(|end| end.get("treeEndedAt"));
+    Some(if matches!(tree_ended_at, Some(Value::Null)) { TREE_GOES_ON } else { NOT_TAKEN_IN })
 }
 
 /// The runs of a task, the oldest first.
