@@ -1,5 +1,7 @@
 //! EX-JRN: what a record is, and how a page is appended.
 
+use std::path::Path;
+
 use gallivant_core::journal::{
     AppendPoint, Appended, CHECKPOINT as CHECKPOINT_NAME, Content, Event, GapReason, How, Journal,
     LOG as LOG_NAME, MAX_BATCH_BYTES, MAX_RECORD_BYTES, Position, Provenance, check, replay_key,
@@ -530,6 +532,8 @@ fn ex_jrn_85_only_a_missing_file_reads_as_missing() {
         assert_eq!(check(RUN, &machine.host()).expect_err("a pipe").code(), Code::ExecutionIo);
     }
     let missing = Journal::open("/task/none", owner(), &machine().host(), &hiding(""));
-    assert_eq!(missing.expect_err("no such run").code(), Code::ExecutionUnknownRun);
+    let missing = missing.expect_err("no such run");
+    assert_eq!(missing.code(), Code::ExecutionUnknownRun);
+    assert_eq!(missing.file(), Some(Path::new("/task/none")), "what was looked for");
     assert_eq!(check("/task/none", &machine().host()).expect_err("none").code(), Code::ExecutionUnknownRun);
 }

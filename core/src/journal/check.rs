@@ -93,7 +93,7 @@ pub fn check(directory: impl AsRef<Path>, host: &Host) -> Result<Checked> {
 pub fn check_with(directory: impl AsRef<Path>, host: &Host, visit: &mut dyn FnMut(Gap)) -> Result<Checked> {
     let directory = directory.as_ref();
     let name = || directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let run = host.files.open_to_read(directory).map_err(|error| opening(&name(), error))?;
+    let run = host.files.open_to_read(directory).map_err(|error| opening(&name(), directory, error))?;
     let checkpoint = checkpoint::read(&*run)?.map(|(checkpoint, _)| checkpoint);
     let log = open_log(&*run)?;
     let length = match &log {

@@ -106,7 +106,7 @@ impl LocalOutput {
     pub fn open(directory: impl AsRef<Path>, host: &Host, secrets: &Secrets) -> Result<Self> {
         let directory = directory.as_ref();
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        let run = host.files.open(directory).map_err(|error| opening(&name, error))?;
+        let run = host.files.open(directory).map_err(|error| opening(&name, directory, error))?;
         Ok(LocalOutput {
             run,
             host: host.clone(),

@@ -16,7 +16,7 @@ use super::local_output::{LocalOutput, LocalRun, OutputPoint, Served, is_drained
 use super::output_page::OutputPage;
 use super::output_state::{OutputState, check_member};
 use super::retention::has_private_files;
-use super::writer::{Journal, opening};
+use super::writer::Journal;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::{Value, canonical};
@@ -248,7 +248,7 @@ impl OutputQueue {
         match self.root.open_directory(run_id) {
             Ok(run) => Ok(Some(run)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(opening(run_id, error)),
+            Err(error) => Err(io_error("the run's directory cannot be opened", error)),
         }
     }
 

@@ -58,7 +58,7 @@ impl Projection {
     pub fn open(directory: impl AsRef<Path>, host: &Host) -> Result<Self> {
         let directory = directory.as_ref();
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        let run = host.files.open(directory).map_err(|error| opening(&name, error))?;
+        let run = host.files.open(directory).map_err(|error| opening(&name, directory, error))?;
         Ok(Projection { run, host: host.clone(), names: StagedNames::new(host), reached: None })
     }
 

@@ -155,7 +155,7 @@ pub fn read_run_result(directory: impl AsRef<Path>, host: &Host) -> Result<Optio
 
 fn open(directory: &Path, host: &Host) -> Result<std::sync::Arc<dyn Directory>> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    host.files.open_to_read(directory).map_err(|error| opening(&name, error))
+    host.files.open_to_read(directory).map_err(|error| opening(&name, directory, error))
 }
 
 fn view(run: &dyn Directory, redactor: &Redactor, standing: &Standing) -> Result<Option<Value>> {

@@ -132,7 +132,8 @@ pub(super) fn clean_up(run: &dyn Directory, started_at_ms: u64, now_ms: u64) -> 
 /// # Errors
 /// `EXECUTION_IO`. A run that cannot be judged, as one without a job record and without redaction data, is left out.
 pub fn retention_candidates(root: impl AsRef<Path>, host: &Host) -> Result<Vec<String>> {
-    let root = host.files.open_to_read(root.as_ref()).map_err(|error| opening("", error))?;
+    let root = root.as_ref();
+    let root = host.files.open_to_read(root).map_err(|error| opening("", root, error))?;
     let mut names = root.names().map_err(|error| io_error("the root cannot be listed", error))?;
     names.sort_unstable();
     let now_ms = host.clock.wall_ms();

@@ -170,7 +170,7 @@ impl LogReader {
     pub fn open(directory: impl AsRef<Path>, host: &Host) -> Result<Self> {
         let directory = directory.as_ref();
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
-        let run = host.files.open_to_read(directory).map_err(|error| opening(&name, error))?;
+        let run = host.files.open_to_read(directory).map_err(|error| opening(&name, directory, error))?;
         Ok(LogReader { run })
     }
 

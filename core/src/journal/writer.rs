@@ -71,7 +71,8 @@ impl Journal {
     /// # Errors
     /// `EXECUTION_UNKNOWN_RUN` where there is no such directory, `EXECUTION_IO` where it cannot be opened.
     pub fn open(directory: impl AsRef<Path>, owner: Owner, host: &Host, redactor: &Redactor) -> Result<Self> {
-        let run = host.files.open(directory.as_ref()).map_err(|error| opening(&owner.run_id, error))?;
+        let directory = directory.as_ref();
+        let run = host.files.open(directory).map_err(|error| opening(&owner.run_id, directory, error))?;
         Ok(Journal {
             run,
             owner,
@@ -276,17 +277,14 @@ fn check_last_byte(acknowledged: Position, log: &dyn DataFile) -> Result<()> {
     }
 }
 
-/// A root that is missing has no run to name.
-fn unknown_run(run_id: &str) -> Error {
-    let error = Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`"));
-    if run_id.is_empty() { error } else { error.with_run_id(run_id) }
-}
-
-pub(super) fn opening(run_id: &str, error: io::Error) -> Error {
-    if error.kind() == io::ErrorKind::NotFound {
-        return unknown_run(run_id);
+/// Why the directory of a run, or the root of runs, which has no run to name, could not be opened.
+pub(super) fn opening(run_id: &str, directory: &Path, error: io::Error) -> Error {
+    if error.kind() != io::ErrorKind::NotFound {
+        return io_error("the run's directory cannot be opened", error).with_file(directory);
     }
-    io_error("the run's directory cannot be opened", error)
+    let error = Error::new(Code::ExecutionUnknownRun, format!("there is no such run, run=`{run_id}`"));
+    let error = error.with_file(directory);
+    if run_id.is_empty() { error } else { error.with_run_id(run_id) }
 }
 
 fn missing() -> Error {

@@ -94,7 +94,10 @@ impl Profile {
     /// # Errors
     /// What is wrong with it.
     pub fn of(name: &str, value: &Value) -> Result<Self, String> {
-        let wrong = |what: &str| format!("a harness profile is malformed, harness=`{name}` member=`{what}`");
+        let wrong = |what: &str| {
+            let how = if value.get(what).is_none() { "lacks a member" } else { "is malformed" };
+            format!("a harness profile {how}, harness=`{name}` member=`{what}`")
+        };
         let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let flag = |key: &str| match value.get(key) {
             None | Some(Value::Null) => Ok(false),
@@ -271,6 +274,17 @@ mod tests {
         let own = Profile::of("mine", &Value::parse(own).expect("JSON")).expect("it is well formed");
         assert_eq!(own.arguments(&turn, &[]), ["--prompt=--do {session}"]);
         assert_eq!(own.tried, None);
+        let wrong = |text: &str| {
+            Profile::of("mine", &Value::parse(text).expect("JSON")).expect_err("it is not whole")
+        };
+        assert_eq!(
+            wrong(r#"{"program":"p","start":[]}"#),
+            "a harness profile lacks a member, harness=`mine` member=`resume`"
+        );
+        assert_eq!(
+            wrong(r#"{"program":7}"#),
+            "a harness profile is malformed, harness=`mine` member=`program`"
+        );
     }
 
     #[test]
