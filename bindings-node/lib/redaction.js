@@ -4,7 +4,7 @@
 const { Transform } = require('node:stream')
 const args = require('./arguments.js')
 const { inspectable } = require('./inspect.js')
-const { plain, put } = require('./json.js')
+const { plain, put, textOf } = require('./json.js')
 const { NATIVE, callSync, native } = require('./native.js')
 
 const MARK = native.redactionMark()
@@ -39,14 +39,13 @@ class Redactor {
   }
 
   /**
-   * The native side gets the strings and keys as JSON and answers them in the same order, so that what JSON text cannot
-   * carry, such as bigints, never leaves this side.
+   * The native side gets the strings and keys as JSON and answers them in the same order, so that what is no string stays as it
+   * is. A bigint is no string there either, whatever the program has taught its own `toJSON`.
    */
   value(value) {
     const given = plain(value, '', 0)
     if (given === undefined) throw args.wrong('value', 'not a JSON value')
-    const json = JSON.stringify(given, (_, part) => (typeof part === 'bigint' ? 0 : part))
-    const strings = callSync(() => this.#native.strings(json)).values()
+    const strings = callSync(() => this.#native.strings(textOf(given))).values()
     const next = () => strings.next().value
     const rebuilt = (part) => {
       if (typeof part === 'string') return next()
