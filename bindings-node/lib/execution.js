@@ -103,7 +103,7 @@ class Execution {
       if (gone) return true
       if (killDue) {
         await this.reconcile({ force: true }, options).catch((error) => {
-          if (error.code !== 'EXECUTION_BUSY') throw error
+          if (error?.code !== 'EXECUTION_BUSY') throw error
         })
       }
       const left = until - performance.now()
