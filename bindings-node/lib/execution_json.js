@@ -30,7 +30,18 @@ function jsonOf(name, value) {
   if (value instanceof RawJson) return value.text
   const text = textOf(value)
   if (text === undefined) throw args.wrong(name, 'not a JSON value')
+  if (text.includes('null')) refuseInfinite(name, value)
   return text
+}
+
+/** A number that JSON has no text for is written as null, which would say that an amount, a time or a limit was not given. */
+function refuseInfinite(name, value) {
+  JSON.stringify(value, (key, part) => {
+    if (typeof part === 'bigint') return undefined
+    const number = part instanceof Number ? part.valueOf() : part
+    if (typeof number !== 'number' || Number.isFinite(number)) return part
+    throw args.wrong(key === '' ? name : key, 'not a finite number')
+  })
 }
 
 /**
