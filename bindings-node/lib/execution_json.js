@@ -56,10 +56,7 @@ function replyOf(value) {
 
 /** A list of secrets. What is no string is the core's to refuse, by its position. */
 function secretsOf(secrets) {
-  if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function') {
-    throw args.wrong('options.secrets', 'not a list of secrets')
-  }
-  return Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null))
+  return args.list('options.secrets', secrets).map((secret) => (typeof secret === 'string' ? secret : null))
 }
 
 /** The value of an outcome: of a text that the engine's parser takes, or with its amounts of money in whole nano-dollars beside them. */

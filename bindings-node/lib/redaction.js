@@ -9,6 +9,9 @@ const { NATIVE, callSync, native } = require('./native.js')
 
 const MARK = native.redactionMark()
 
+/** Marks a construction from the inside. */
+const FROM = Symbol('from')
+
 class Redactor {
   #native
 
@@ -16,10 +19,8 @@ class Redactor {
     const given = args.object('options', options, true)
     args.only('options', given, ['patterns'])
     const patterns = given.patterns === undefined || given.patterns === null ? true : args.flag('patterns', given.patterns)
-    if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(secrets)) {
-      throw args.wrong('secrets', 'not a list of secrets')
-    }
-    this.#native = callSync(() => native.NativeRedactor.open(Array.from(secrets, secretOf), patterns))
+    const list = args.list('secrets', secrets).map(secretOf)
+    this.#native = callSync(() => native.NativeRedactor.open(list, patterns))
   }
 
   get [NATIVE]() { return this.#native }
@@ -29,7 +30,7 @@ class Redactor {
   text(text) { return this.texts([text])[0] }
 
   texts(texts) {
-    const list = Array.from(texts, (text) => args.text('text', text))
+    const list = args.list('texts', texts).map((text) => args.text('text', text))
     return callSync(() => this.#native.texts(list))
   }
 
@@ -58,7 +59,7 @@ class Redactor {
     return rebuilt(given)
   }
 
-  stream() { return new RedactionStream(this.#native) }
+  stream() { return new RedactionStream(FROM, this.#native) }
 
   transform() {
     const stream = this.stream()
@@ -74,14 +75,17 @@ class Redactor {
 class RedactionStream {
   #native
 
-  constructor(redactor) { this.#native = callSync(() => redactor.stream()) }
+  constructor(from, redactor) {
+    if (from !== FROM) throw new TypeError('a stream is begun by Redactor.stream')
+    this.#native = callSync(() => redactor.stream())
+  }
 
   get heldBack() { return this.#native.heldBack }
 
   push(piece) { return this.pushAll([piece]) }
 
   pushAll(pieces) {
-    const list = Array.from(pieces, (piece) => bytesOf('piece', piece))
+    const list = args.list('pieces', pieces).map((piece) => bytesOf('piece', piece))
     return callSync(() => this.#native.push(list))
   }
 
@@ -91,7 +95,7 @@ class RedactionStream {
 }
 
 function sanitize(value, secrets = []) {
-  return new Redactor(Array.from(secrets).filter((secret) => secret?.length !== 0)).value(value)
+  return new Redactor(args.list('secrets', secrets).filter((secret) => secret?.length !== 0)).value(value)
 }
 
 /** What is no string is the native side's to refuse, by its position. */
