@@ -213,6 +213,48 @@ class Failing(TaskCase):
         self.assertEqual(self.reason(self.raising(TransportError({1}, [2]))), ("EXECUTION_IO", "io"))
 
     def test_ex_tra_10_a_reply_that_is_no_object_breaks_the_contract(self):
+    def test_ex_tra_31_what_cannot_be_looked_at_has_failed_all_the_same(self):
+        class Shy(Exception):
+            def __str__(self):
+                raise ValueError("no words")
+
+        class Bare(TransportError):
+            def __init__(self):
+                pass
+
+        class Own(TransportError):
+            def __init__(self):
+                self.kind = "auth"
+
+        for raised in (Shy(), Bare()):
+            with self.subTest(raised=type(raised).__name__):
+                self.assertEqual(self.reason(self.raising(raised)), ("EXECUTION_IO", "io"))
+        self.assertEqual(self.reason(self.raising(Own())), ("EXECUTION_IO", "auth"))
+        for after in (10**400, 10**5000, float("inf"), -1):
+            late = TransportError("rate", retry_after_ms=after)
+            with self.subTest(digits=len(late.to_json())):
+                self.assertEqual(self.reason(self.raising(late)), ("EXECUTION_IO", "rate"))
+
+    def test_ex_tra_27_half_a_character_in_a_message_hides_no_kind(self):
+        self.transport.mishaps["submit"] = self.raising(TransportError("not-sent", "caf\ud800", code="\udfff"))
+        with self.assertRaises(gallivant.ExecutionDispatchRefusedError) as refused:
+            self.made().submit(SUBMIT)
+        self.assertIn("caf\ufffd", str(refused.exception))
+
+    def test_ex_tra_03_what_a_callback_of_the_signal_raises_changes_nothing_about_the_call(self):
+        called = []
+
+        def late(call):
+            for number in range(3):
+                call.signal.on_fire(lambda number=number: called.append(number) or 1 / 0)
+            call.signal.wait(60)
+
+        self.transport.mishaps["inspect"] = late
+        self.made().submit(SUBMIT)
+        report = self.made(limits={"deadlineMs": 50}).reconcile(force=True)
+        self.assertEqual(report["error"]["code"], "EXECUTION_DEADLINE")
+        self.assertEqual(called, [0, 1, 2])
+
         cyclic = []
         cyclic.append(cyclic)
         for reply in ([], 7, True, "no json", b"\xff", {1, 2}, object(), cyclic, float("nan"), None, "null"):
