@@ -166,6 +166,7 @@ test('ex_bnd_42_inputs_of_the_wrong_shape_reject_and_write_nothing', async (t) =
   await assert.rejects(execution.submit({ operationId: 'op 1', prompt: 'x' }), refusal('EXECUTION_INPUT'))
   await assert.rejects(execution.submit('op-1'), refusal('EXECUTION_INPUT'))
   await assert.rejects(execution.submit(undefined), refusal('GALLIVANT_INPUT', 'argument'))
+  await assert.rejects(execution.submit({ ...WORK, prompt: 'x\ud83d' }), /an escape is half a character/)
   await assert.rejects(execution.outcome(7), refusal('GALLIVANT_INPUT', 'argument'))
   await assert.rejects(execution.outcome('../x'), refusal('EXECUTION_INPUT'))
   assert.throws(() => execution.dirOf('../x'), refusal('EXECUTION_INPUT'))

@@ -302,6 +302,8 @@ class Digits(TaskCase):
             with self.subTest(wrong), self.assertRaises(gallivant.ExecutionInputError):
                 task.submit(wrong)
         self.assertFalse(os.path.exists(self.root))
+        with self.assertRaisesRegex(gallivant.ExecutionInputError, "an escape is half a character"):
+            task.submit({"prompt": "x\ud83d"})
 
     def test_a_method_runs_in_the_context_of_its_caller(self):
         variable = contextvars.ContextVar("variable")
