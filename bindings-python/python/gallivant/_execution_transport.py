@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import math
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, Union
@@ -159,7 +159,8 @@ class TransportError(Exception):
         texts = {"kind": self.kind, "message": self.message, "code": self.code}
         members: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
         after = self.retry_after_ms
-        if isinstance(after, (int, float)) and math.isfinite(after):
+        # Compared and not converted: an integer may be too large for a `float`.
+        if isinstance(after, (int, float)) and abs(after) <= sys.float_info.max:
             members["retryAfterMs"] = after
         return written(members)
 
@@ -188,6 +189,12 @@ class Transport(Protocol):
     - `cancel`: the end of a job: a `ProviderStop` (EX-TRA-19);
     - `lookup`: the job of a saved intent: a `ProviderObservation`, or None (EX-TRA-22);
     - `recover_response`: an answer whose reply was lost: a `ProviderAcknowledgement`, or None (EX-TRA-24).
+    # An heir may have an `__init__` of its own that calls none.
+    kind: str = "io"
+    message: str = ""
+    retry_after_ms: float | None = None
+    code: str | None = None
+
 
     A method blocks, and returns a `dict` with the members of the type that is named here, or JSON text as `str` or `bytes`, which keeps all digits. It raises `TransportError`;
     any other exception is a failure of that call with `io` too. Each call runs on a thread beside the caller's.
@@ -243,9 +250,13 @@ def reply_text(reply: object) -> str:
 
 def failure_json(raised: BaseException) -> str:
     """What a method raised, as `Machine.fail` takes it."""
-    if not isinstance(raised, TransportError):
-        raised = TransportError("io", f"{type(raised).__name__}: {raised}")
-    return raised.to_json()
+    try:
+        if not isinstance(raised, TransportError):
+            raised = TransportError("io", f"{type(raised).__name__}: {raised}")
+        return raised.to_json()
+    except Exception:
+        # It cannot even be looked at, and has failed all the same.
+        return TransportError("io", type(raised).__name__).to_json()
 
 
 def adapter_options(transport: object | None, runner: object | None) -> dict[str, Any]:
