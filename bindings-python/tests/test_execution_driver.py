@@ -5,6 +5,7 @@ import decimal
 import json
 import os
 import signal
+import sys
 import threading
 import unittest
 
@@ -212,7 +213,6 @@ class Failing(TaskCase):
         self.assertEqual(self.reason(self.raising(TransportError("rate", code={1, 2}))), ("EXECUTION_IO", "rate"))
         self.assertEqual(self.reason(self.raising(TransportError({1}, [2]))), ("EXECUTION_IO", "io"))
 
-    def test_ex_tra_10_a_reply_that_is_no_object_breaks_the_contract(self):
     def test_ex_tra_31_what_cannot_be_looked_at_has_failed_all_the_same(self):
         class Shy(Exception):
             def __str__(self):
@@ -255,6 +255,7 @@ class Failing(TaskCase):
         self.assertEqual(report["error"]["code"], "EXECUTION_DEADLINE")
         self.assertEqual(called, [0, 1, 2])
 
+    def test_ex_tra_10_a_reply_that_is_no_object_breaks_the_contract(self):
         cyclic = []
         cyclic.append(cyclic)
         for reply in ([], 7, True, "no json", b"\xff", {1, 2}, object(), cyclic, float("nan"), None, "null"):
@@ -301,9 +302,9 @@ class Digits(TaskCase):
         for wrong in ("[]", "no json", {"prompt": float("nan")}, '{"prompt": "\\ud800"}'):
             with self.subTest(wrong), self.assertRaises(gallivant.ExecutionInputError):
                 task.submit(wrong)
-        self.assertFalse(os.path.exists(self.root))
         with self.assertRaisesRegex(gallivant.ExecutionInputError, "an escape is half a character"):
             task.submit({"prompt": "x\ud83d"})
+        self.assertFalse(os.path.exists(self.root))
 
     def test_a_method_runs_in_the_context_of_its_caller(self):
         variable = contextvars.ContextVar("variable")
@@ -326,6 +327,54 @@ class Signals(unittest.TestCase):
         one.on_fire(lambda: fired.append("late"))()
         self.assertEqual((fired, one.fired, one.wait()), (["told", "late"], True, True))
         self.assertIn("fired=True", repr(one))
+
+    def test_every_callback_is_called_whatever_one_of_them_raises(self):
+        fired, one = [], Signal()
+        for number in range(3):
+            one.on_fire(lambda number=number: fired.append(number) or 1 / 0)
+        self.assertRaises(ZeroDivisionError, one.fire)
+        one.fire()
+        self.assertEqual(fired, [0, 1, 2])
+
+    def test_a_signal_handler_may_fire_it_wherever_it_comes(self):
+        """Fires it from the middle of every method, as a handler does that comes there, at each line in turn."""
+        whole = {Signal.on_fire.__code__, Signal.fire.__code__, Signal.wait.__code__}
+
+        def used(fire_at):
+            told, one, lines = [], Signal(), [0]
+
+            def trace(frame, event, argument):
+                if frame.f_code not in whole:
+                    return None
+                if event == "line":
+                    lines[0] += 1
+                    if lines[0] == fire_at:
+                        sys.settrace(None)
+                        one.fire()
+                return trace
+
+            sys.settrace(trace)
+            try:
+                one.on_fire(lambda: told.append("told"))
+                one.on_fire(lambda: told.append("taken back"))()
+                one.wait(0)
+                one.fire()
+            finally:
+                sys.settrace(None)
+            return lines[0], told
+
+        count, told = used(None)
+        self.assertEqual(told, ["told"])
+        self.assertGreater(count, 10)
+        for at in range(1, count + 1):
+            answers = []
+            thread = threading.Thread(target=lambda: answers.append(used(at)), daemon=True)
+            thread.start()
+            thread.join(AT_ONCE)
+            self.assertTrue(answers, f"it waits for itself at line {at}")
+            _, told = answers[0]
+            self.assertEqual(told.count("told"), 1)
+            self.assertLessEqual(told.count("taken back"), 1)
 
 
 class Processes(TaskCase):
