@@ -13,8 +13,8 @@ import gallivant
 from gallivant import execution
 from gallivant.execution import Signal, TransportError
 
-from .execution_support import SUBMIT, Never, TaskCase, lost
-from .support import AT_ONCE, Stopwatch
+from .execution_support import CAPABILITY, SUBMIT, Never, TaskCase, lost
+from .support import AT_ONCE, Stopwatch, run_python
 
 
 class Waiting(TaskCase):
@@ -377,7 +377,30 @@ class Signals(unittest.TestCase):
             self.assertLessEqual(told.count("taken back"), 1)
 
 
+# A boundary whose last use is in the ending interpreter: its capability record and its root are handed over.
+ENDING = (
+    "import json, sys\n"
+    "from gallivant.execution import make_execution\n"
+    "class Provider:\n"
+    "    def submit(self, call): return {'providerJobId': 'j', 'turnId': 't', 'sessionId': 's'}\n"
+    "    inspect = collect = continue_ = cancel = lookup = prepare = submit\n"
+    "class Last:\n"
+    "    def __init__(self, task, work): self.task, self.work = task, work\n"
+    "    def __del__(self): self.task.submit(self.work)\n"
+    "names = dict(task_id='t', provider='memory', account='me', budget_usd=8, health='external')\n"
+    "task = make_execution(sys.argv[1], capabilities=sys.argv[2], transport=Provider(), **names)\n"
+    "last = Last(task, json.loads(sys.argv[3]))\n"
+    "print('over')\n"
+)
+
+
 class Processes(TaskCase):
+    def test_a_call_while_the_interpreter_ends_waits_for_no_thread(self):
+        with Stopwatch() as watch:
+            self.assertEqual(run_python(ENDING, self.root, json.dumps(CAPABILITY), json.dumps(SUBMIT)), "over\n")
+        self.assertLess(watch.seconds, AT_ONCE)
+        self.assertEqual(self.acceptance(), "unknown")
+
     def test_a_forked_child_has_a_boundary_of_its_own(self):
         task = self.made()
         task.submit(SUBMIT)

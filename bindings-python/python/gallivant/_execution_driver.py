@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 import time
 
@@ -274,8 +275,10 @@ os.register_at_fork(after_in_child=_idle.clear)
 def run_beside(job: Callable[[], object]) -> None:
     """Runs something that raises nothing on a thread beside this one.
 
-    Raises `RuntimeError` where no thread can be started.
+    Raises `RuntimeError` where no thread can be started, or the interpreter is ending: none would ever run again.
     """
+    if sys.is_finalizing():
+        raise RuntimeError("the interpreter is ending")
     try:
         worker = _idle.pop()
     except IndexError:
