@@ -52,7 +52,10 @@ function assertExecutionDependency(runtime) {
   callSync(() => native.assertDependency(version, intake !== undefined && intake !== null && intake !== false))
 }
 
-const checkCursor = (cursor) => call('checkCursor', { cursor })
+/** A number that JSON has no text for is as little a cursor as half a character is. */
+const checkCursor = (cursor) => (
+  typeof cursor === 'number' && !Number.isFinite(cursor) ? { valid: false, bytes: 0 } : call('checkCursor', { cursor })
+)
 const gapId = (cursor) => call('gapId', { cursor })
 const idempotencyKey = (input) => callWith('idempotencyKey', input, ['taskId', 'provider', 'account', 'runId', 'operationId'])
 const cancellationKey = (input) => callWith('cancellationKey', input, ['taskId', 'provider', 'account', 'runId'])

@@ -190,6 +190,11 @@ test('ex_cost_20_a_number_that_json_has_no_text_for_is_refused_and_not_left_out'
   assert.equal((await execution.submit({ ...WORK, hardCapUsd: null, spec: { long: 2n ** 64n, none: null } })).acceptance, 'accepted')
 })
 
+test('ex_cur_01_a_number_that_is_not_finite_is_no_cursor', () => {
+  for (const cursor of [NaN, Infinity, -Infinity, '\ud800']) assert.deepEqual(ex.checkCursor(cursor), { valid: false, bytes: 0 })
+  assert.throws(() => ex.gapId(NaN), refusal('GALLIVANT_INPUT', 'argument'))
+})
+
 test('arguments_of_the_wrong_shape_are_told_as_such', async () => {
   const refused = refusal('GALLIVANT_INPUT', 'argument')
   const functions = ['idempotencyKey', 'cancellationKey', 'runId', 'replayKey', 'backoff', 'intakeReservation', 'money']
