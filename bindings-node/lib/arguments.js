@@ -43,6 +43,13 @@ function texts(name, value) {
   return value.map((item) => text(name, item))
 }
 
+/** What a list, or anything else that is iterated, has. A text and bytes are one thing, and no list of their parts. */
+function list(name, value) {
+  const isOne = typeof value === 'string' || ArrayBuffer.isView(value)
+  if (isOne || typeof value?.[Symbol.iterator] !== 'function') throw wrong(name, 'not a list')
+  return Array.from(value)
+}
+
 function flag(name, value) {
   if (typeof value !== 'boolean') throw wrong(name, 'neither true nor false')
   return value
@@ -152,6 +159,6 @@ function beginWait(host, set, atMostMs) {
 }
 
 module.exports = {
-  beginWait, bytes, callOptions, flag, host, object, only, openOptions, optionalText, optionalUnsigned, path, pid, signal,
+  beginWait, bytes, callOptions, flag, host, list, object, only, openOptions, optionalText, optionalUnsigned, path, pid, signal,
   text, texts, unsigned, wallMs, wrong,
 }

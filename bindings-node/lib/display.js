@@ -16,7 +16,7 @@ class DisplayWindow {
   paint() { return callSync(() => this.#native.paint()) }
 
   merge(parts, asked, before) {
-    const given = Array.from(parts, partOf)
+    const given = args.list('parts', parts).map(partOf)
     const [cursor, next] = [args.optionalText('asked', asked), args.optionalText('before', before)]
     callSync(() => this.#native.merge(given, cursor, next))
   }

@@ -48,7 +48,10 @@ export interface Limits {
 /** Every limit with its default and its range. */
 export const EXECUTION_LIMITS: readonly Readonly<{ name: keyof Limits, default: number, min: number, max: number }>[]
 
-/** A value that JSON has a text for; a bigint is an integer with all its digits. */
+/**
+ * A value that JSON has a text for; a bigint is an integer with all its digits. A number that is not finite is refused in what a
+ * caller hands over: `JSON.stringify` would make null of it, as if nothing had been said.
+ */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [name: string]: Json | undefined }
 
 /** A JSON text that stands for its value: its numbers keep every digit, which a `number` does not. */

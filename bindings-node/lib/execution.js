@@ -17,7 +17,7 @@ const { TransportError, collectionValidationError, dispatchNotSentError } = requ
 const pure = require('./execution_functions.js')
 const { HealthStore, Refresh } = require('./execution_health.js')
 const { RawJson, jsonOf, secretsOf } = require('./execution_json.js')
-const { Machine } = require('./execution_machine.js')
+const { FROM: FROM_BOUNDARY, Machine } = require('./execution_machine.js')
 const { END, Steps } = require('./execution_steps.js')
 const { runDispatchLane, runLane, runProgressLane } = require('./execution_lanes.js')
 const { ExecutionRegistry, RegisteredCapability, executionRegistry } = require('./execution_registry.js')
@@ -103,7 +103,7 @@ class Execution {
       if (gone) return true
       if (killDue) {
         await this.reconcile({ force: true }, options).catch((error) => {
-          if (error.code !== 'EXECUTION_BUSY') throw error
+          if (error?.code !== 'EXECUTION_BUSY') throw error
         })
       }
       const left = until - performance.now()
@@ -130,7 +130,7 @@ class Execution {
   }
 
   machine(method, input) {
-    return new Machine(this.#native, args.text('method', method), jsonOf('input', input ?? {}), this.#open)
+    return new Machine(FROM_BOUNDARY, this.#native, args.text('method', method), jsonOf('input', input ?? {}), this.#open)
   }
 
   async close() {

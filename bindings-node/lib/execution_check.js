@@ -27,7 +27,7 @@ async function checkTransport(transport, options) {
   const signal = args.signal(given.signal)
   if (typeof given.look !== 'function') throw args.wrong('options.look', 'not a function')
   const methods = JSON.stringify(methodsOf(transport))
-  const wanted = { ...given, nonce: given.nonce ?? randomUUID(), secrets: Array.from(given.secrets ?? []) }
+  const wanted = { ...given, nonce: given.nonce ?? randomUUID(), secrets: args.list('options.secrets', given.secrets ?? []) }
   const members = SUBJECT.filter((name) => wanted[name] !== undefined).map((name) => `"${name}":${jsonOf(`options.${name}`, wanted[name])}`)
   const limits = Object.freeze({ ...Object.fromEntries(EXECUTION_LIMITS.map((limit) => [limit.name, limit.default])), ...given.limits })
   const seen = []

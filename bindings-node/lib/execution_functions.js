@@ -19,9 +19,16 @@ function call(name, members) {
   return valueOf(callSync(() => native.executionFunction(name, text)))
 }
 
+/** The same with these members of an object, whatever else it has. */
+function callWith(name, input, members) {
+  const given = args.object('input', input)
+  return call(name, Object.fromEntries(members.map((member) => [member, given[member]])))
+}
+
 /** An amount as the text of a number. */
 function amountOf(name, amount) {
   if (amount instanceof RawJson) return amount.text
+  if (typeof amount === 'object' && amount !== null) throw args.wrong(name, 'not a number, nor the text of one')
   return typeof amount === 'string' ? args.text(name, amount) : String(amount)
 }
 
@@ -32,7 +39,8 @@ function money(amount, round = 'up') {
 
 function nanoUsd(amount, round) { return money(amount, round).nano }
 
-function intakeReservation({ budgetUsd, remaining }) {
+function intakeReservation(input) {
+  const { budgetUsd, remaining } = args.object('input', input)
   const [budget, left] = [new RawJson(amountOf('budgetUsd', budgetUsd)), new RawJson(amountOf('remaining', remaining))]
   const text = callSync(() => native.executionFunction('intakeReservation', `{"budgetUsd":${budget.text},"remaining":${left.text}}`))
   return money(text)
@@ -44,15 +52,16 @@ function assertExecutionDependency(runtime) {
   callSync(() => native.assertDependency(version, intake !== undefined && intake !== null && intake !== false))
 }
 
-const checkCursor = (cursor) => call('checkCursor', { cursor })
-const gapId = (cursor) => call('gapId', { cursor })
-const idempotencyKey = ({ taskId, provider, account, runId, operationId }) => (
-  call('idempotencyKey', { taskId, provider, account, runId, operationId })
+/** A number that JSON has no text for is as little a cursor as half a character is. */
+const checkCursor = (cursor) => (
+  typeof cursor === 'number' && !Number.isFinite(cursor) ? { valid: false, bytes: 0 } : call('checkCursor', { cursor })
 )
-const cancellationKey = ({ taskId, provider, account, runId }) => call('cancellationKey', { taskId, provider, account, runId })
-const runId = ({ taskId, provider, account, operationId }) => call('runId', { taskId, provider, account, operationId })
-const replayKey = ({ provider, providerJobId, turnId, eventId }) => call('replayKey', { provider, providerJobId, turnId, eventId })
-const backoff = ({ failures, jitter, retryAfterMs, limits }) => call('backoff', { failures, jitter, retryAfterMs, limits })
+const gapId = (cursor) => call('gapId', { cursor })
+const idempotencyKey = (input) => callWith('idempotencyKey', input, ['taskId', 'provider', 'account', 'runId', 'operationId'])
+const cancellationKey = (input) => callWith('cancellationKey', input, ['taskId', 'provider', 'account', 'runId'])
+const runId = (input) => callWith('runId', input, ['taskId', 'provider', 'account', 'operationId'])
+const replayKey = (input) => callWith('replayKey', input, ['provider', 'providerJobId', 'turnId', 'eventId'])
+const backoff = (input) => callWith('backoff', input, ['failures', 'jitter', 'retryAfterMs', 'limits'])
 const fittingEvents = (events, limits) => call('fittingEvents', { events, limits })
 const crc32c = (text) => call('crc32c', { text })
 const validateManifest = (files, tree) => call('validateManifest', { files, tree })

@@ -31,7 +31,7 @@ class HealthStore {
     const host = args.host(given.host)
     const where = host.absolute(args.path('root', root))
     const limits = jsonOf('options.limits', given.limits ?? {})
-    const scopes = Array.from(given.scopes ?? [], scopeOf)
+    const scopes = args.list('options.scopes', given.scopes ?? []).map(scopeOf)
     const secrets = given.secrets === undefined || given.secrets === null ? [] : secretsOf(given.secrets)
     this.#native = callSync(() => native.NativeHealthStore.open(host, where, limits, scopes, secrets))
   }

@@ -30,7 +30,18 @@ function jsonOf(name, value) {
   if (value instanceof RawJson) return value.text
   const text = textOf(value)
   if (text === undefined) throw args.wrong(name, 'not a JSON value')
+  if (text.includes('null')) refuseInfinite(name, value)
   return text
+}
+
+/** A number that JSON has no text for is written as null, which would say that an amount, a time or a limit was not given. */
+function refuseInfinite(name, value) {
+  JSON.stringify(value, (key, part) => {
+    if (typeof part === 'bigint') return undefined
+    const number = part instanceof Number ? part.valueOf() : part
+    if (typeof number !== 'number' || Number.isFinite(number)) return part
+    throw args.wrong(key === '' ? name : key, 'not a finite number')
+  })
 }
 
 /**
@@ -45,10 +56,7 @@ function replyOf(value) {
 
 /** A list of secrets. What is no string is the core's to refuse, by its position. */
 function secretsOf(secrets) {
-  if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function') {
-    throw args.wrong('options.secrets', 'not a list of secrets')
-  }
-  return Array.from(secrets, (secret) => (typeof secret === 'string' ? secret : null))
+  return args.list('options.secrets', secrets).map((secret) => (typeof secret === 'string' ? secret : null))
 }
 
 /** The value of an outcome: of a text that the engine's parser takes, or with its amounts of money in whole nano-dollars beside them. */

@@ -21,7 +21,7 @@ async function settled(task) {
 
 /** Runs tasks side by side, and gives what each came to, in their order. */
 async function runLane(tasks, concurrency = CONCURRENCY) {
-  const list = Array.from(tasks)
+  const list = args.list('tasks', tasks)
   if (!list.every((task) => typeof task === 'function')) throw args.wrong('tasks', 'not a list of functions')
   const lane = callSync(() => native.NativeLane.open(list.length, args.unsigned('concurrency', concurrency)))
   const results = new Array(list.length)
@@ -43,7 +43,7 @@ async function runLane(tasks, concurrency = CONCURRENCY) {
 
 async function runProgressLane(executions, options) {
   const { concurrency, signal } = args.callOptions(options, ['concurrency'])
-  const boundaries = Array.from(executions)
+  const boundaries = args.list('executions', executions)
   const results = await runLane(boundaries.map((execution) => async () => (
     await execution.isDue() ? { report: await execution.reconcile({}, { signal }) } : null
   )), concurrency)
@@ -57,7 +57,8 @@ async function runProgressLane(executions, options) {
 async function runDispatchLane(store, dispatches, options) {
   const { concurrency = CONCURRENCY, timeoutMs, signal } = args.callOptions(options, ['concurrency', 'timeoutMs'])
   if (!(store instanceof HealthStore)) throw args.wrong('store', 'not a HealthStore')
-  const list = Array.from(dispatches, ({ scope, retry }) => {
+  const list = args.list('dispatches', dispatches).map((dispatch) => {
+    const { scope, retry } = args.object('dispatches', dispatch)
     if (typeof retry !== 'function') throw args.wrong('dispatches.retry', 'not a function')
     return { scope: scopeOf(scope), retry }
   })

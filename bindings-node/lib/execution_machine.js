@@ -10,6 +10,9 @@ const { GallivantError } = require('./index.js')
 const { inspectable } = require('./inspect.js')
 const { callSync } = require('./native.js')
 
+/** Marks a construction from the inside. */
+const FROM = Symbol('from')
+
 class Machine {
   #method
   #steps
@@ -18,7 +21,8 @@ class Machine {
   #outstanding = null
 
   /** It goes with its boundary, which has to stay while it is stepped: its steps keep it. `open` are the calls that run. */
-  constructor(boundary, method, input, open) {
+  constructor(from, boundary, method, input, open) {
+    if (from !== FROM) throw new TypeError('a machine is made by Execution.machine')
     this.#method = method
     this.#steps = new Steps(boundary, callSync(() => boundary.call(method, input)), open)
     this.#steps.onEnd = (reason) => {
@@ -112,4 +116,4 @@ function idOf(id) {
   return id
 }
 
-module.exports = { Machine }
+module.exports = { FROM, Machine }

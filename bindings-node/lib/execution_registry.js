@@ -74,7 +74,7 @@ function adapterOf(options) {
   const given = args.object('options', options, true)
   args.only('options', given, ['transport', 'runner', 'secrets'])
   const { transport, runner } = given
-  const secrets = given.secrets === undefined ? [] : Array.from(given.secrets, (secret) => args.text('secret', secret))
+  const secrets = args.list('options.secrets', given.secrets ?? []).map((secret) => args.text('secret', secret))
   if (transport !== undefined && runner !== undefined) throw args.wrong('options', 'both a transport and a runner')
   if (transport !== undefined) return { adapter: { methods: methodsOf(transport) }, transport, secrets }
   if (runner === undefined) return { adapter: undefined, transport: undefined, secrets }

@@ -172,7 +172,13 @@ class Steps {
 
   #whenFed(how, id, text) { return new Promise((resolve, reject) => { this.feed(how, id, text, false, resolve, reject) }) }
 
-  async sending(id) { await this.#perform((wait) => this.#native.sendingAsync(id, wait)) }
+  async sending(id) {
+    try {
+      await this.#perform((wait) => this.#native.sendingAsync(id, wait))
+    } catch (error) {
+      throw this.#refusal(error)
+    }
+  }
 
   giveUp() { this.#native.giveUp() }
 
@@ -199,13 +205,16 @@ class Steps {
 
   /** A refusal changes nothing: the outstanding call stays outstanding. */
   #taken(told) {
-    if (told.error !== undefined) throw new GallivantError(told.error)
+    if (told.error !== undefined) throw this.#refusal(new GallivantError(told.error))
     this.outstandingId = null
     if (!Array.isArray(told)) this.#leave()
     else if (this.ended === null) this.outstandingId = told[ID]
     else throw this.ended.reason
     return told
   }
+
+  /** With its boundary a machine loses its call: whoever has just ended that call hears why, and not that there is none. */
+  #refusal(error) { return this.ended !== null && error.reason === 'reply' ? this.ended.reason : error }
 
   #perform(start) { return perform({ wait: callSync(() => this.#boundary.beginWait()), start }) }
 }

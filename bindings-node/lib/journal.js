@@ -174,8 +174,9 @@ class LogReader {
   #host
   #directory
 
-  constructor(from, nativeReader, { host, where }) {
+  constructor(from, nativeReader, opened) {
     if (from !== FROM) throw new TypeError('a reader of a log is opened by LogReader.open or LogReader.openSync')
+    const { host, where } = opened
     this.#native = nativeReader
     this.#host = host
     this.#directory = where

@@ -22,7 +22,7 @@ export class Redactor {
   readonly mostHeldBack: number
   /** The text without secrets. A secret that goes on in the next text is found by a stream only. */
   text(text: string): string
-  /** Many texts in one call. */
+  /** Many texts in one call. One text is refused: as a list of its letters it would hide no secret. */
   texts(texts: Iterable<string>): string[]
   /** The bytes without secrets. */
   bytes(bytes: Bytes): Uint8Array

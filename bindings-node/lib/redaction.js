@@ -4,10 +4,13 @@
 const { Transform } = require('node:stream')
 const args = require('./arguments.js')
 const { inspectable } = require('./inspect.js')
-const { plain, put } = require('./json.js')
+const { plain, put, textOf } = require('./json.js')
 const { NATIVE, callSync, native } = require('./native.js')
 
 const MARK = native.redactionMark()
+
+/** Marks a construction from the inside. */
+const FROM = Symbol('from')
 
 class Redactor {
   #native
@@ -16,10 +19,8 @@ class Redactor {
     const given = args.object('options', options, true)
     args.only('options', given, ['patterns'])
     const patterns = given.patterns === undefined || given.patterns === null ? true : args.flag('patterns', given.patterns)
-    if (typeof secrets === 'string' || typeof secrets?.[Symbol.iterator] !== 'function' || ArrayBuffer.isView(secrets)) {
-      throw args.wrong('secrets', 'not a list of secrets')
-    }
-    this.#native = callSync(() => native.NativeRedactor.open(Array.from(secrets, secretOf), patterns))
+    const list = args.list('secrets', secrets).map(secretOf)
+    this.#native = callSync(() => native.NativeRedactor.open(list, patterns))
   }
 
   get [NATIVE]() { return this.#native }
@@ -29,7 +30,7 @@ class Redactor {
   text(text) { return this.texts([text])[0] }
 
   texts(texts) {
-    const list = Array.from(texts, (text) => args.text('text', text))
+    const list = args.list('texts', texts).map((text) => args.text('text', text))
     return callSync(() => this.#native.texts(list))
   }
 
@@ -39,14 +40,13 @@ class Redactor {
   }
 
   /**
-   * The native side gets the strings and keys as JSON and answers them in the same order, so that what JSON text cannot
-   * carry, such as bigints, never leaves this side.
+   * The native side gets the strings and keys as JSON and answers them in the same order, so that what is no string stays as it
+   * is. A bigint is no string there either, whatever the program has taught its own `toJSON`.
    */
   value(value) {
     const given = plain(value, '', 0)
     if (given === undefined) throw args.wrong('value', 'not a JSON value')
-    const json = JSON.stringify(given, (_, part) => (typeof part === 'bigint' ? 0 : part))
-    const strings = callSync(() => this.#native.strings(json)).values()
+    const strings = callSync(() => this.#native.strings(textOf(given))).values()
     const next = () => strings.next().value
     const rebuilt = (part) => {
       if (typeof part === 'string') return next()
@@ -59,7 +59,7 @@ class Redactor {
     return rebuilt(given)
   }
 
-  stream() { return new RedactionStream(this.#native) }
+  stream() { return new RedactionStream(FROM, this.#native) }
 
   transform() {
     const stream = this.stream()
@@ -75,14 +75,17 @@ class Redactor {
 class RedactionStream {
   #native
 
-  constructor(redactor) { this.#native = callSync(() => redactor.stream()) }
+  constructor(from, redactor) {
+    if (from !== FROM) throw new TypeError('a stream is begun by Redactor.stream')
+    this.#native = callSync(() => redactor.stream())
+  }
 
   get heldBack() { return this.#native.heldBack }
 
   push(piece) { return this.pushAll([piece]) }
 
   pushAll(pieces) {
-    const list = Array.from(pieces, (piece) => bytesOf('piece', piece))
+    const list = args.list('pieces', pieces).map((piece) => bytesOf('piece', piece))
     return callSync(() => this.#native.push(list))
   }
 
@@ -92,7 +95,7 @@ class RedactionStream {
 }
 
 function sanitize(value, secrets = []) {
-  return new Redactor(Array.from(secrets).filter((secret) => secret?.length !== 0)).value(value)
+  return new Redactor(args.list('secrets', secrets).filter((secret) => secret?.length !== 0)).value(value)
 }
 
 /** What is no string is the native side's to refuse, by its position. */

@@ -166,11 +166,47 @@ test('ex_bnd_42_inputs_of_the_wrong_shape_reject_and_write_nothing', async (t) =
   await assert.rejects(execution.submit({ operationId: 'op 1', prompt: 'x' }), refusal('EXECUTION_INPUT'))
   await assert.rejects(execution.submit('op-1'), refusal('EXECUTION_INPUT'))
   await assert.rejects(execution.submit(undefined), refusal('GALLIVANT_INPUT', 'argument'))
+  await assert.rejects(execution.submit({ ...WORK, prompt: 'x\ud83d' }), /an escape is half a character/)
   await assert.rejects(execution.outcome(7), refusal('GALLIVANT_INPUT', 'argument'))
   await assert.rejects(execution.outcome('../x'), refusal('EXECUTION_INPUT'))
   assert.throws(() => execution.dirOf('../x'), refusal('EXECUTION_INPUT'))
   await assert.rejects(execution.outcome('r-1'), refusal('EXECUTION_UNKNOWN_RUN'))
   assert.equal(existsSync(root), false)
+})
+
+test('ex_cost_20_a_number_that_json_has_no_text_for_is_refused_and_not_left_out', async (t) => {
+  const { seen, transport } = memoryTransport()
+  const capabilities = { ...CAPABILITY, cost: { reports: true, hardCap: true } }
+  const execution = boundaryFor(t, join(directoryFor(t), 'task'), transport, { capabilities })
+  const refused = refusal('GALLIVANT_INPUT', 'argument')
+  for (const more of [{ hardCapUsd: NaN }, { reservationUsd: Infinity }, { spec: { steps: [1, -Infinity] } }, { model: new Number(NaN) }]) {
+    await assert.rejects(execution.submit({ ...WORK, ...more }), refused)
+  }
+  await assert.rejects(execution.submit({ ...WORK, hardCapUsd: NaN, spec: { long: 2n ** 64n } }), refused)
+  assert.throws(() => execution.machine('submit', { ...WORK, hardCapUsd: NaN }), refused)
+  const made = (more) => () => ex.makeExecution(optionsFor(directoryFor(t), transport, more))
+  for (const more of [{ budgetUsd: NaN }, { intakeDeadlineAt: NaN }, { limits: { deadlineMs: NaN } }]) assert.throws(made(more), refused)
+  assert.deepEqual(seen, [])
+  assert.equal((await execution.submit({ ...WORK, hardCapUsd: null, spec: { long: 2n ** 64n, none: null } })).acceptance, 'accepted')
+})
+
+test('ex_cur_01_a_number_that_is_not_finite_is_no_cursor', () => {
+  for (const cursor of [NaN, Infinity, -Infinity, '\ud800']) assert.deepEqual(ex.checkCursor(cursor), { valid: false, bytes: 0 })
+  assert.throws(() => ex.gapId(NaN), refusal('GALLIVANT_INPUT', 'argument'))
+})
+
+test('arguments_of_the_wrong_shape_are_told_as_such', async () => {
+  const refused = refusal('GALLIVANT_INPUT', 'argument')
+  const functions = ['idempotencyKey', 'cancellationKey', 'runId', 'replayKey', 'backoff', 'intakeReservation', 'money']
+  for (const name of functions) assert.throws(() => ex[name](name === 'money' ? {} : undefined), refused, name)
+  for (const given of [null, 7, 'abc', {}]) {
+    await assert.rejects(ex.runLane(given), refused)
+    await assert.rejects(ex.runProgressLane(given), refused)
+    assert.throws(() => new ex.HealthStore('/nowhere', { scopes: given ?? 7 }), refused)
+    assert.throws(() => ex.executionRegistry().register(CAPABILITY, { secrets: given ?? 7 }), refused)
+  }
+  await assert.rejects(ex.runDispatchLane(new ex.HealthStore('/nowhere'), [null], { timeoutMs: 0 }), refused)
+  assert.throws(() => new ex.Machine(), TypeError)
 })
 
 test('ex_bnd_46_foreign_numbers_keep_their_digits_through_raw_json', async (t) => {

@@ -100,6 +100,17 @@ test('ex_bnd_36_a_machine_that_is_dropped_equals_a_crash', async (t) => {
   assert.equal((await execution.startup()).acceptance, 'unknown')
 })
 
+test('ex_bnd_36_with_its_boundary_a_machine_is_closed_whatever_is_fed_to_it', async (t) => {
+  const { execution, call, step } = await asked(t)
+  const closing = execution.close()
+  const isClosed = refusal('GALLIVANT_INPUT', 'closed')
+  const feeds = [() => call.reply(step.id, OWNED), () => call.fail(step.id, new Error('x')), () => call.deadline(step.id), () => call.abort(step.id), () => call.sending(step.id)]
+  await closing
+  for (const feed of feeds) await assert.rejects(feed(), isClosed)
+  await call.drop()
+  await assert.rejects(call.reply(step.id, OWNED), isClosed)
+})
+
 test('ex_pre_10_a_caller_who_gives_up_gets_no_receipt', async (t) => {
   const execution = boundaryFor(t, directoryFor(t), memoryTransport().transport)
   const call = execution.machine('prepare', { operationId: 'op-p', phase: 'draft', prompt: 'x' })

@@ -89,6 +89,22 @@ test('what_is_no_argument_is_refused', () => {
   assert.deepEqual(redactor.value(['\ud800']), ['\ufffd'])
 })
 
+test('ex_red_01_a_bigint_is_no_string_whatever_the_program_has_taught_bigints', (t) => {
+  BigInt.prototype.toJSON = function () { return this.toString() }
+  t.after(() => { delete BigInt.prototype.toJSON })
+  const copy = new Redactor(['hunter2!']).value({ a: 5n, b: 'hunter2!', c: [6n, 'x'] })
+  assert.deepEqual(copy, { a: 5n, b: MARK, c: [6n, 'x'] })
+})
+
+test('lists_are_lists_and_a_text_is_none', () => {
+  for (const given of [undefined, null, 7, {}, 'hunter2!', Buffer.from('hunter2!')]) {
+    assert.throws(() => redactor.texts(given), { code: 'GALLIVANT_INPUT' })
+    assert.throws(() => redactor.stream().pushAll(given), { code: 'GALLIVANT_INPUT' })
+    if (given !== undefined) assert.throws(() => sanitize('x', given), { code: 'GALLIVANT_INPUT' })
+  }
+  assert.throws(() => new RedactionStream(redactor), TypeError)
+})
+
 test('nothing_shows_what_is_secret', () => {
   assert.doesNotMatch(inspect(redactor, { showHidden: true, depth: 9 }) + inspect(redactor.stream()), /first|second/)
 })

@@ -286,6 +286,13 @@ class Failing(Case):
         async def broken(call):
             raise RuntimeError("broken")
 
+        class Shy(Exception):
+            def __str__(self):
+                raise ValueError("no words")
+
+        async def shy(call):
+            raise Shy
+
         async def refused(call):
             raise dispatch_not_sent_error("no-route", "there is no route")
 
@@ -296,7 +303,7 @@ class Failing(Case):
                 await task.submit(SUBMIT)
             del self.transport.mishaps["submit"]
             await task.submit(SUBMIT)
-            for mishap in (cancelled, broken, lost):
+            for mishap in (cancelled, broken, lost, shy):
                 self.transport.mishaps["inspect"] = mishap
                 self.assertEqual((await task.reconcile(force=True))["error"]["reason"], "io")
 

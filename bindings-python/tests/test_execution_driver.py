@@ -5,6 +5,7 @@ import decimal
 import json
 import os
 import signal
+import sys
 import threading
 import unittest
 
@@ -12,8 +13,8 @@ import gallivant
 from gallivant import execution
 from gallivant.execution import Signal, TransportError
 
-from .execution_support import SUBMIT, Never, TaskCase, lost
-from .support import AT_ONCE, Stopwatch
+from .execution_support import CAPABILITY, SUBMIT, Never, TaskCase, lost
+from .support import AT_ONCE, Stopwatch, run_python
 
 
 class Waiting(TaskCase):
@@ -212,6 +213,48 @@ class Failing(TaskCase):
         self.assertEqual(self.reason(self.raising(TransportError("rate", code={1, 2}))), ("EXECUTION_IO", "rate"))
         self.assertEqual(self.reason(self.raising(TransportError({1}, [2]))), ("EXECUTION_IO", "io"))
 
+    def test_ex_tra_31_what_cannot_be_looked_at_has_failed_all_the_same(self):
+        class Shy(Exception):
+            def __str__(self):
+                raise ValueError("no words")
+
+        class Bare(TransportError):
+            def __init__(self):
+                pass
+
+        class Own(TransportError):
+            def __init__(self):
+                self.kind = "auth"
+
+        for raised in (Shy(), Bare()):
+            with self.subTest(raised=type(raised).__name__):
+                self.assertEqual(self.reason(self.raising(raised)), ("EXECUTION_IO", "io"))
+        self.assertEqual(self.reason(self.raising(Own())), ("EXECUTION_IO", "auth"))
+        for after in (10**400, 10**5000, float("inf"), -1):
+            late = TransportError("rate", retry_after_ms=after)
+            with self.subTest(digits=len(late.to_json())):
+                self.assertEqual(self.reason(self.raising(late)), ("EXECUTION_IO", "rate"))
+
+    def test_ex_tra_27_half_a_character_in_a_message_hides_no_kind(self):
+        self.transport.mishaps["submit"] = self.raising(TransportError("not-sent", "caf\ud800", code="\udfff"))
+        with self.assertRaises(gallivant.ExecutionDispatchRefusedError) as refused:
+            self.made().submit(SUBMIT)
+        self.assertIn("caf\ufffd", str(refused.exception))
+
+    def test_ex_tra_03_what_a_callback_of_the_signal_raises_changes_nothing_about_the_call(self):
+        called = []
+
+        def late(call):
+            for number in range(3):
+                call.signal.on_fire(lambda number=number: called.append(number) or 1 / 0)
+            call.signal.wait(60)
+
+        self.transport.mishaps["inspect"] = late
+        self.made().submit(SUBMIT)
+        report = self.made(limits={"deadlineMs": 50}).reconcile(force=True)
+        self.assertEqual(report["error"]["code"], "EXECUTION_DEADLINE")
+        self.assertEqual(called, [0, 1, 2])
+
     def test_ex_tra_10_a_reply_that_is_no_object_breaks_the_contract(self):
         cyclic = []
         cyclic.append(cyclic)
@@ -259,6 +302,8 @@ class Digits(TaskCase):
         for wrong in ("[]", "no json", {"prompt": float("nan")}, '{"prompt": "\\ud800"}'):
             with self.subTest(wrong), self.assertRaises(gallivant.ExecutionInputError):
                 task.submit(wrong)
+        with self.assertRaisesRegex(gallivant.ExecutionInputError, "an escape is half a character"):
+            task.submit({"prompt": "x\ud83d"})
         self.assertFalse(os.path.exists(self.root))
 
     def test_a_method_runs_in_the_context_of_its_caller(self):
@@ -283,8 +328,79 @@ class Signals(unittest.TestCase):
         self.assertEqual((fired, one.fired, one.wait()), (["told", "late"], True, True))
         self.assertIn("fired=True", repr(one))
 
+    def test_every_callback_is_called_whatever_one_of_them_raises(self):
+        fired, one = [], Signal()
+        for number in range(3):
+            one.on_fire(lambda number=number: fired.append(number) or 1 / 0)
+        self.assertRaises(ZeroDivisionError, one.fire)
+        one.fire()
+        self.assertEqual(fired, [0, 1, 2])
+
+    def test_a_signal_handler_may_fire_it_wherever_it_comes(self):
+        """Fires it from the middle of every method, as a handler does that comes there, at each line in turn."""
+        whole = {Signal.on_fire.__code__, Signal.fire.__code__, Signal.wait.__code__}
+
+        def used(fire_at):
+            told, one, lines = [], Signal(), [0]
+
+            def trace(frame, event, argument):
+                if frame.f_code not in whole:
+                    return None
+                if event == "line":
+                    lines[0] += 1
+                    if lines[0] == fire_at:
+                        sys.settrace(None)
+                        one.fire()
+                return trace
+
+            sys.settrace(trace)
+            try:
+                one.on_fire(lambda: told.append("told"))
+                one.on_fire(lambda: told.append("taken back"))()
+                one.wait(0)
+                one.fire()
+            finally:
+                sys.settrace(None)
+            return lines[0], told
+
+        count, told = used(None)
+        self.assertEqual(told, ["told"])
+        self.assertGreater(count, 10)
+        for at in range(1, count + 1):
+            answers = []
+            thread = threading.Thread(target=lambda: answers.append(used(at)), daemon=True)
+            thread.start()
+            thread.join(AT_ONCE)
+            self.assertTrue(answers, f"it waits for itself at line {at}")
+            _, told = answers[0]
+            self.assertEqual(told.count("told"), 1)
+            self.assertLessEqual(told.count("taken back"), 1)
+
+
+# A boundary whose last use is in the ending interpreter: its capability record and its root are handed over.
+ENDING = (
+    "import json, sys\n"
+    "from gallivant.execution import make_execution\n"
+    "class Provider:\n"
+    "    def submit(self, call): return {'providerJobId': 'j', 'turnId': 't', 'sessionId': 's'}\n"
+    "    inspect = collect = continue_ = cancel = lookup = prepare = submit\n"
+    "class Last:\n"
+    "    def __init__(self, task, work): self.task, self.work = task, work\n"
+    "    def __del__(self): self.task.submit(self.work)\n"
+    "names = dict(task_id='t', provider='memory', account='me', budget_usd=8, health='external')\n"
+    "task = make_execution(sys.argv[1], capabilities=sys.argv[2], transport=Provider(), **names)\n"
+    "last = Last(task, json.loads(sys.argv[3]))\n"
+    "print('over')\n"
+)
+
 
 class Processes(TaskCase):
+    def test_a_call_while_the_interpreter_ends_waits_for_no_thread(self):
+        with Stopwatch() as watch:
+            self.assertEqual(run_python(ENDING, self.root, json.dumps(CAPABILITY), json.dumps(SUBMIT)), "over\n")
+        self.assertLess(watch.seconds, AT_ONCE)
+        self.assertEqual(self.acceptance(), "unknown")
+
     def test_a_forked_child_has_a_boundary_of_its_own(self):
         task = self.made()
         task.submit(SUBMIT)

@@ -141,6 +141,8 @@ class Functions(unittest.TestCase):
         self.assertEqual(execution.check_cursor("c-1"), {"valid": True, "bytes": 5})
         self.assertFalse(execution.check_cursor("x" * 5000)["valid"])
         self.assertFalse(execution.check_cursor("half \ud800")["valid"])
+        for endless in (float("nan"), float("-inf"), decimal.Decimal("Infinity"), decimal.Decimal("sNaN")):
+            self.assertEqual(execution.check_cursor(endless), {"valid": False, "bytes": 0})
         self.assertTrue(execution.gap_id("c-1"))
         self.assertRaises(gallivant.ExecutionProtocolError, execution.gap_id, "x" * 5000)
 

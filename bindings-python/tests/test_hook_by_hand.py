@@ -86,6 +86,21 @@ class ByHand(SeatCase):
         status, lines, err = self.ask("--check", variables=variables)
         self.assertEqual((status, lines[-1], err), (0, "ok", ""))
 
+    def test_an_answer_that_cannot_be_written_is_said_in_one_line(self):
+        read, closed = os.pipe()
+        os.close(read)
+        self.addCleanup(os.close, closed)
+        full = os.open("/dev/full", os.O_WRONLY)
+        self.addCleanup(os.close, full)
+        for asked in ("--check", "--help", "--version"):
+            for out, status, said in ((full, 6, r"^gallivant-hook: the output cannot be written: .*\n$"), (closed, 141, "^$")):
+                command = [sys.executable, "-m", "gallivant.hook", asked]
+                env = environment(**self.variables)
+                done = subprocess.run(command, env=env, stdout=out, stderr=subprocess.PIPE, text=True, timeout=30)
+                with self.subTest(asked, status=status):
+                    self.assertEqual(done.returncode, status)
+                    self.assertRegex(done.stderr, said)
+
     def test_a_broken_installation_is_told(self):
         with tempfile.TemporaryDirectory() as broken:
             shutil.copytree(

@@ -104,7 +104,8 @@ fn status(error: &Error) -> u8 {
 /// Help and version on standard output, everything else on standard error.
 pub(crate) fn of_arguments(said: &clap::Error) -> u8 {
     match said.print() {
-        Ok(()) if said.use_stderr() => ARGUMENTS,
+        // Whether or not standard error takes it.
+        _ if said.use_stderr() => ARGUMENTS,
         Ok(()) => 0,
         Err(error) => Failure::from(error).report(),
     }

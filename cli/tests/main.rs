@@ -84,6 +84,15 @@ macro_rules! arguments {
 }
 use arguments;
 
+#[test]
+fn wrong_arguments_are_wrong_also_where_nobody_can_be_told() {
+    for arguments in [["state", "--bogus"].as_slice(), &["bogus"], &[]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a device");
+        let output = program().args(arguments).stderr(full).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
 /// A session of an agent in a directory of its own.
 fn session(root: &Path, agent: &str) -> Session {
     let new = NewSession {

@@ -78,6 +78,10 @@ fn a_program_that_cannot_be_started_is_told_as_a_shell_does() {
     assert!(called.err.starts_with("gallivant: ") && called.err.lines().count() == 1, "{called:?}");
     assert_eq!(seen(root.path()).1.as_deref(), Some("exit 127"));
     Called::of(wrap(root.path(), &["/etc/passwd"]).output().expect("it runs")).with_status(126);
+    let called =
+        Called::of(wrap(root.path(), &["no\n\x1b[2Jprogram"]).output().expect("it runs")).with_status(127);
+    let said = called.err.strip_suffix('\n').expect("a line");
+    assert!(!said.contains(char::is_control), "{called:?}");
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn whoever_takes_a_seat_that_is_in_use_is_told() {
     // The program may be up before its wrapper has noted that it runs.
     eventually(|| seen(root.path()).0 == State::Ready);
     let second = shell(root.path(), "exit 0").with_status(0);
-    let told = "gallivant: took the seat over from a session that still lives, harness=`sh`\r\n";
+    let told = "gallivant: took the seat over from a session that still lives, harness=`sh`\n";
     assert_eq!(second.err, told);
     assert_eq!(first.wait().expect("it ends").code(), Some(3));
     assert_eq!(

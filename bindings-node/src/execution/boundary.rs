@@ -146,8 +146,10 @@ fn read(
 
 /// The object that a JSON text is.
 pub(super) fn object(name: &str, text: &str) -> Result<Object> {
+    let wrong = |message: String| Err(Error::new(Code::ExecutionInput, message));
     match Value::parse(text) {
         Ok(Value::Object(object)) => Ok(object),
-        _ => Err(Error::new(Code::ExecutionInput, format!("not a JSON object, argument=`{name}`"))),
+        Ok(_) => wrong(format!("not a JSON object, argument=`{name}`")),
+        Err(malformed) => wrong(format!("not JSON, argument=`{name}`: {malformed}")),
     }
 }

@@ -12,7 +12,7 @@ from ._execution_driver import ENDED_BY_CLOSING, Ports, abort_end, deadline_end,
 from ._execution_health import HealthStore
 from ._execution_json import text_of, value_of
 from ._execution_registry import ExecutionRegistry, made_boundary
-from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text
+from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, AsyncTransport, TransportCall, reply_text, tell_over
 from ._native import AbortToken, Cancel
 from ._offload import finish, offload, over, told
 from .errors import ExecutionBusyError, ExecutionError
@@ -169,7 +169,7 @@ class _Asked:
 
     def stop(self) -> None:
         """Tells it that it is over."""
-        self._call.signal.fire()
+        tell_over(self._call)
         self._task.cancel()
 
     async def let_end(self) -> None:

@@ -14,7 +14,7 @@ from . import _native, errors
 from ._execution_driver import run_beside
 from ._execution_functions import function_json
 from ._execution_json import text_of, value_of, written
-from ._execution_transport import GRACE, TransportCall, capabilities_text, failure_json, methods_of, python_name, reply_text
+from ._execution_transport import GRACE, TransportCall, capabilities_text, failure_json, methods_of, python_name, reply_text, tell_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +141,6 @@ def _run(transport: Transport, ask: Mapping[str, Any], limits: Mapping[str, int]
     run_beside(run)
     if ended.wait(ask["deadlineMs"] / 1000):
         return end, call.is_sending
-    call.signal.fire()
+    tell_over(call)
     ended.wait(GRACE)
     return {"late": True}, call.is_sending

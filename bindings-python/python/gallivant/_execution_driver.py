@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 import time
 
 from . import _native
-from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, Signal, TransportCall, TransportError
-from ._execution_transport import failure_json, python_name, reply_text
+from ._execution_transport import GRACE, LONG_PAUSE, SHORT_PAUSE, Bell, Signal, TransportCall, TransportError
+from ._execution_transport import failure_json, python_name, reply_text, tell_over
 from .errors import ExecutionError
 
 TYPE_CHECKING = False
@@ -152,7 +153,7 @@ class Driver:
                 step = end(machine, step.id)
             except BaseException:
                 # The machine has gone, and its method is told.
-                call.signal.fire()
+                tell_over(call)
                 raise
         if raised is not None:
             raise raised
@@ -160,10 +161,10 @@ class Driver:
 
     def _carry_out(self, step: Call, call: TransportCall, given_up: Signal, ports: Ports) -> End:
         if given_up.fired or _native.cancel_state():
-            call.signal.fire()
+            tell_over(call)
             return abort_end
         running = _Running(ports, step, call)
-        forget = given_up.on_fire(running.woken.set)
+        forget = given_up.on_fire(running.woken.ring)
         try:
             if not running.start():
                 return running.end or abort_end
@@ -185,7 +186,6 @@ class Driver:
         # Also where the wall clock goes back, the call has its time and no more.
         last = time.monotonic() + call.seconds_left()
         while True:
-            running.woken.clear()
             if running.end is not None:
                 return running.end
             cancelled = _native.cancel_state()
@@ -197,7 +197,7 @@ class Driver:
     @staticmethod
     def _let_end(running: _Running, call: TransportCall) -> None:
         """Fires the method's signal, and gives it its time. What it answers is not read."""
-        call.signal.fire()
+        tell_over(call)
         running.ended.wait(GRACE)
 
 
@@ -205,7 +205,7 @@ class _Running:
     """A method on its thread."""
 
     def __init__(self, ports: Ports, step: Call, call: TransportCall) -> None:
-        self.woken = threading.Event()
+        self.woken = Bell()
         self.ended = threading.Event()
         self.end: End | None = None
         self._ports = ports
@@ -229,7 +229,7 @@ class _Running:
             self.end = failure_end(raised)
         finally:
             self.ended.set()
-            self.woken.set()
+            self.woken.ring()
 
 
 class _Worker:
@@ -275,8 +275,10 @@ os.register_at_fork(after_in_child=_idle.clear)
 def run_beside(job: Callable[[], object]) -> None:
     """Runs something that raises nothing on a thread beside this one.
 
-    Raises `RuntimeError` where no thread can be started.
+    Raises `RuntimeError` where no thread can be started, or the interpreter is ending: none would ever run again.
     """
+    if sys.is_finalizing():
+        raise RuntimeError("the interpreter is ending")
     try:
         worker = _idle.pop()
     except IndexError:

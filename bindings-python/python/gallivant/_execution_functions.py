@@ -40,6 +40,9 @@ def money(amount: Amount, round: str) -> dict[str, str]:
 
 def check_cursor(cursor: object) -> dict[str, Any]:
     """What a provider's page cursor is worth: `{"valid", "bytes"}`, the bytes of its JSON form."""
+    # A number that JSON has no text for is as little a cursor as half a character is.
+    if isinstance(cursor, (float, decimal.Decimal)) and not decimal.Decimal(cursor).is_finite():
+        return {"valid": False, "bytes": 0}
     value: dict[str, Any] = _call("checkCursor", {"cursor": cursor})
     return value
 

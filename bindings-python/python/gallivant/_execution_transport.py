@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-import math
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, Union
@@ -26,6 +27,28 @@ _METHODS: tuple[str, ...] = tuple(_native.execution_constants()["METHODS"])
 _PYTHON_NAMES = {"continue": "continue_", "recoverResponse": "recover_response"}
 
 
+class Bell:
+    """Wakes one thread, or lets it go on at once where it has rung since the last wait. A signal handler may ring it, which
+    would wait for ever in a `threading.Event` whose own lock the thread under it holds.
+    """
+
+    def __init__(self) -> None:
+        self._rung = threading.Lock()
+        self._rung.acquire()
+
+    def ring(self) -> None:
+        """Rings it."""
+        try:
+            self._rung.release()
+        except RuntimeError:
+            # It has rung, and nobody has heard it yet.
+            pass
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it rings, or so many seconds. Whether it has rung."""
+        return self._rung.acquire(timeout=-1 if timeout is None else min(max(timeout, 0.0), threading.TIMEOUT_MAX))
+
+
 class Signal:
     """Tells a call that it is over, once and for all. Threads may share it.
 
@@ -34,10 +57,9 @@ class Signal:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # No lock guards the two: a handler of the operating system's signals, which may fire this, would wait for one that the
+        # thread under it holds. Whoever takes a callback off the list calls it.
         self._fired = False
-        # Made for whoever waits: hardly any call does, and it costs more than all the rest.
-        self._event: threading.Event | None = None
         self._callbacks: list[Callable[[], object]] = []
 
     @property
@@ -46,41 +68,55 @@ class Signal:
         return self._fired
 
     def fire(self) -> None:
-        """Fires, and calls what waits for that, on this thread. Does nothing the second time."""
-        with self._lock:
-            if self._fired:
-                return
-            self._fired = True
-            if self._event is not None:
-                self._event.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
-            callback()
+        """Fires, and calls what waits for that, on this thread. Does nothing the second time. A signal handler may do it.
+
+        Raises what the first callback has raised that raised anything, once all of them were called.
+        """
+        self._fired = True
+        failed: Exception | None = None
+        while self._callbacks:
+            try:
+                callback = self._callbacks.pop(0)
+            except IndexError:
+                # Another thread has taken the last.
+                break
+            try:
+                callback()
+            except Exception as raised:
+                failed = failed or raised
+        if failed is not None:
+            raise failed
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until it fires, or so many seconds. Whether it has fired."""
-        with self._lock:
-            if self._fired:
-                return True
-            if self._event is None:
-                self._event = threading.Event()
-        return self._event.wait(timeout)
+        bell = Bell()
+        forget = self.on_fire(bell.ring)
+        try:
+            bell.wait(timeout)
+        finally:
+            forget()
+        return self._fired
 
     def on_fire(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Has this called when it fires, at once where it has: to close a connection, say. Answers a function that takes it
         back.
         """
-        with self._lock:
-            if not self._fired:
-                self._callbacks.append(callback)
-                return lambda: self._forget(callback)
-        callback()
-        return lambda: None
+        self._callbacks.append(callback)
+        # It is called here, or by whoever fires, or was taken back.
+        if self._fired and self._forget(callback):
+            callback()
+        return functools.partial(self._take_back, callback)
 
-    def _forget(self, callback: Callable[[], object]) -> None:
-        with self._lock:
-            if callback in self._callbacks:
-                self._callbacks.remove(callback)
+    def _take_back(self, callback: Callable[[], object]) -> None:
+        self._forget(callback)
+
+    def _forget(self, callback: Callable[[], object]) -> bool:
+        """Whether it was there still."""
+        try:
+            self._callbacks.remove(callback)
+        except ValueError:
+            return False
+        return True
 
     def __repr__(self) -> str:
         return f"<gallivant.execution.Signal fired={self.fired}>"
@@ -136,6 +172,14 @@ class TransportCall:
         return f"<gallivant.execution.TransportCall method={self.method!r} deadline_at={self.deadline_at}>"
 
 
+def tell_over(call: TransportCall) -> None:
+    """Tells a method that its call is over. What a callback of its own raises then changes nothing about that."""
+    try:
+        call.signal.fire()
+    except Exception:
+        pass
+
+
 class TransportError(Exception):
     """What a method of a transport fails with, where it knows more than that it failed. Any other exception is `io`.
 
@@ -143,6 +187,12 @@ class TransportError(Exception):
     its own contract), `not-sent`, `collection-validation`, `deadline` or `aborted`; anything else is `io`. `retry_after_ms` is
     after how many milliseconds the provider wants to be asked again. `code` is the transport's own.
     """
+
+    # An heir may have an `__init__` of its own that calls none.
+    kind: str = "io"
+    message: str = ""
+    retry_after_ms: float | None = None
+    code: str | None = None
 
     def __init__(
         self, kind: str, message: str = "", *, retry_after_ms: float | None = None, code: str | None = None
@@ -159,7 +209,8 @@ class TransportError(Exception):
         texts = {"kind": self.kind, "message": self.message, "code": self.code}
         members: dict[str, Any] = {name: text for name, text in texts.items() if isinstance(text, str)}
         after = self.retry_after_ms
-        if isinstance(after, (int, float)) and math.isfinite(after):
+        # Compared and not converted: an integer may be too large for a `float`.
+        if isinstance(after, (int, float)) and abs(after) <= sys.float_info.max:
             members["retryAfterMs"] = after
         return written(members)
 
@@ -243,9 +294,13 @@ def reply_text(reply: object) -> str:
 
 def failure_json(raised: BaseException) -> str:
     """What a method raised, as `Machine.fail` takes it."""
-    if not isinstance(raised, TransportError):
-        raised = TransportError("io", f"{type(raised).__name__}: {raised}")
-    return raised.to_json()
+    try:
+        if not isinstance(raised, TransportError):
+            raised = TransportError("io", f"{type(raised).__name__}: {raised}")
+        return raised.to_json()
+    except Exception:
+        # It cannot even be looked at, and has failed all the same.
+        return TransportError("io", type(raised).__name__).to_json()
 
 
 def adapter_options(transport: object | None, runner: object | None) -> dict[str, Any]:

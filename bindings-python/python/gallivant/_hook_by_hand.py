@@ -24,7 +24,24 @@ hooks, such as from the harness's own shell tool: what it finds depends on the e
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answers on standard output, and answers the exit status: 2 for arguments that are none."""
+    """Answers on standard output, and answers the exit status: 2 for arguments that are none. Where the answer cannot be
+    written it is that of the command `gallivant`: 141 where nobody reads any more, else 6.
+    """
+    try:
+        status = _answered(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except OSError as failed:
+        # What is left in the buffer would be tried once more at the end, and fail once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(failed, BrokenPipeError):
+            return 141
+        print(f"gallivant-hook: the output cannot be written: {failed}", file=sys.stderr)
+        return 6
+
+
+def _answered(arguments: Sequence[str]) -> int:
     # What a directory is called may be more than the terminal's encoding has.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:

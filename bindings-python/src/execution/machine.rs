@@ -49,7 +49,9 @@ impl Machine {
     /// which is `io`. Raises as `reply`.
     fn fail(&self, py: Python<'_>, id: Given<u64>, error_json: Given<String>) -> PyResult<Stepped> {
         self.step(py, |machine| {
-            let error = TransportError::from_value(&Value::parse(&error_json.0).unwrap_or(Value::Null));
+            // A message may hold half a character.
+            let told = Value::parse_replacing(&error_json.0).map_or(Value::Null, |(told, _)| told);
+            let error = TransportError::from_value(&told);
             machine.reply(id.0, Reply::Error(error))
         })
     }

@@ -37,11 +37,10 @@ use gallivant_core::{Code, Error, Result};
 /// # Errors
 /// `EXECUTION_INPUT` that names the argument.
 fn object_of(text: &str, argument: &str) -> Result<Object> {
+    let wrong = |message: String| Err(Error::new(Code::ExecutionInput, message));
     match Value::parse(text) {
         Ok(Value::Object(object)) => Ok(object),
-        _ => Err(Error::new(
-            Code::ExecutionInput,
-            format!("an argument is no JSON object, argument=`{argument}`"),
-        )),
+        Ok(_) => wrong(format!("an argument is no JSON object, argument=`{argument}`")),
+        Err(malformed) => wrong(format!("an argument is no JSON, argument=`{argument}`: {malformed}")),
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn made(wanted: &Wanted) -> String {
 /// The text with what is wanted.
 pub(super) fn merge(text: &str, wanted: &Wanted) -> Result<String, Unfit> {
     repeat(text, |text, root| {
+        refuse_doubled(root, wanted)?;
         let style = Style::of(text, root);
         Ok(Next::Edits(add(text, root, wanted, &style, 1)?))
     })
@@ -82,6 +83,7 @@ pub(super) fn merge(text: &str, wanted: &Wanted) -> Result<String, Unfit> {
 /// The text without it; none where nothing else was in the file, and it was made here.
 pub(super) fn unmerge(text: &str, wanted: &Wanted) -> Result<Option<String>, Unfit> {
     repeat(text, |text, root| {
+        refuse_doubled(root, wanted)?;
         Ok(match take(text, root, wanted) {
             None => Next::Edits(Vec::new()),
             Some(Taken::Edits(edits)) => Next::Edits(edits),
@@ -199,6 +201,22 @@ fn quoted(text: &str) -> String {
     let mut out = String::new();
     write_string(text, &mut out);
     out
+}
+
+/// Refuses a member of ours that an object has twice: a harness may look at the other one than is edited here.
+fn refuse_doubled(object: &Object<'_>, wanted: &Wanted) -> Result<(), Unfit> {
+    let Wanted::Object(members) = wanted else { return Ok(()) };
+    for (name, wanted) in members {
+        let mut found = object.properties.iter().filter(|property| property.name.as_str() == *name);
+        let first = found.next();
+        if found.next().is_some() {
+            return Err(format!("the member is there twice, member=`{name}`"));
+        }
+        if let Some(Value::Object(inner)) = first.map(|property| &property.value) {
+            refuse_doubled(inner, wanted)?;
+        }
+    }
+    Ok(())
 }
 
 /// The edits that add the first thing that is missing.

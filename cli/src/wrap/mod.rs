@@ -12,7 +12,7 @@ mod arrival;
 mod child;
 mod signals;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -135,5 +135,8 @@ fn end(session: &Session, exit: &str) {
 }
 
 fn tell(what: &str) {
-    let _ = writeln!(io::stderr(), "gallivant: {what}\r");
+    let mut to = io::stderr();
+    // The program may have put the terminal into a mode in which a line's end alone does not begin a line.
+    let end = if to.is_terminal() { "\r\n" } else { "\n" };
+    let _ = to.write_all(format!("gallivant: {}{end}", printable(what)).as_bytes());
 }

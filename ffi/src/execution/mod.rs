@@ -49,12 +49,11 @@ use gallivant_core::{Code, Error, Result};
 /// # Errors
 /// `GALLIVANT_EXECUTION_INPUT` with reason `shape`, naming the argument.
 fn object(text: &str, argument: &'static str) -> Result<Object> {
+    let wrong = |message: String| Err(Error::new(Code::ExecutionInput, message).with_reason("shape"));
     match Value::parse(text) {
         Ok(Value::Object(object)) => Ok(object),
-        _ => {
-            let message = format!("a text is no JSON object, argument=`{argument}`");
-            Err(Error::new(Code::ExecutionInput, message).with_reason("shape"))
-        }
+        Ok(_) => wrong(format!("a text is no JSON object, argument=`{argument}`")),
+        Err(malformed) => wrong(format!("a text is no JSON, argument=`{argument}`: {malformed}")),
     }
 }
 

@@ -92,6 +92,18 @@ fn another_shape_is_refused() {
     }
 }
 
+#[test]
+fn a_member_that_is_there_twice_is_refused() {
+    for text in ["{\"hooks\":{},\"hooks\":{}}", "{\"x\":1,\"hooks\":{\"Stop\":[],\"Start\":[],\"Stop\":[]}}"]
+    {
+        let refused = merge(text, &wanted()).expect_err("two that may differ");
+        assert!(refused.starts_with("the member is there twice, member=`"), "{refused}");
+        assert!(unmerge(text, &wanted()).is_err() && compare(text, &wanted()).is_err());
+    }
+    // What is not ours is the harness's to judge.
+    assert!(merge("{\"model\":1,\"model\":2}", &wanted()).is_ok());
+}
+
 /// One event, and how it has our hook.
 fn stop(list: &str) -> String {
     format!("{{\"hooks\": {{\"Stop\": [{list}]}}}}\n")
