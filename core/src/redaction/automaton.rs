@@ -7,7 +7,8 @@ use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::nfa::{contiguous, noncontiguous};
 use aho_corasick::{Anchored, MatchKind, StartKind, dfa, packed};
 
-use super::patterns::{ANCHORS, Anchor, Machines, Patterns};
+use super::machines::Machines;
+use super::patterns::{ANCHORS, Anchor, Patterns};
 use super::{MARK, Secrets};
 use crate::error::{Code, Error, Result};
 

@@ -2,7 +2,7 @@
 //!
 //! The automaton takes each byte once, whatever the number of secrets. Where it is at its start, bytes with which no needle
 //! begins are passed over first. It reports every needle that ends at a byte. A secret's occurrence is covered if no mark
-//! overlaps it; an anchor starts one of the small machines of `patterns`, which then take each byte too, until none of them is
+//! overlaps it; an anchor starts one of the small `machines`, which then take each byte too, until none of them is
 //! at work.
 //!
 //! Positions are absolute: the number of bytes since the text began. The bytes themselves are the caller's, who hands
@@ -13,7 +13,7 @@ use aho_corasick::automaton::StateID;
 
 use super::MARK;
 use super::automaton::{Automaton, Engine, Needle, What};
-use super::patterns::Machines;
+use super::machines::Machines;
 
 /// A stretch of the text: from its first byte to behind its last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
