@@ -1,9 +1,8 @@
 //! A walk through the tree, by which it becomes what the disk says.
 //!
-//! It goes in the order of the paths. Of each directory it asks `stat` first and the record
-//! afterwards, and it enters what is below last, so that what was removed, moved or put in a place is noticed above
-//! before anything is read under that path. Names are resolved below the root's descriptor, so that no directory is
-//! opened but to be listed.
+//! It goes in the order of the paths. Of each directory it asks `stat` first and the record afterwards, and it enters what is
+//! below last, so that what was removed, moved or put in a place is noticed above before anything is read under that path.
+//! Names are resolved below the root's descriptor, so that no directory is opened but to be listed.
 
 use std::io;
 
