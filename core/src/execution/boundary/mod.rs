@@ -5,7 +5,7 @@
 //! - `input`: what a dispatch is given; `task`: a task under its lock;
 //! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`, `native`: receipts;
 //! - `operator`: adopt and settle as absent;
-//! - `pass`: the one path on which a provider is observed; `collect`: its result;
+//! - `pass`: the one path on which a provider is observed; `observe`: its look-up and inspection; `collect`: its result;
 //! - `cancel`: stops; `local`: process runs; `process_host`: the host of processes that answers in the core; `facade`: the calls of
 //!   local runs; `output`: their raw output in a pass;
 //! - `publishing`: what a publication needs of the boundary;
@@ -23,6 +23,7 @@ mod inner;
 mod input;
 mod local;
 mod native;
+mod observe;
 mod operator;
 mod output;
 mod pass;
