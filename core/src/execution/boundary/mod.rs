@@ -3,7 +3,7 @@
 //! - `calls`: [`Boundary`]: how it is made, the machines that it gives, and what may be read of it; `inner`: what its clones and
 //!   machines share;
 //! - `input`: what a dispatch is given; `task`: a task under its lock;
-//! - `dispatch`: submit and continue; `answers`: a lost answer, looked for again; `prepare`, `native`: receipts;
+//! - `dispatch`: submit and continue; `dispatch_checks`: what refuses them; `answers`: a lost answer, looked for again; `prepare`, `native`: receipts;
 //! - `operator`: adopt and settle as absent;
 //! - `pass`: the one path on which a provider is observed; `observe`: its look-up and inspection; `collect`: its result;
 //! - `cancel`: stops; `local`: process runs; `process_host`: the host of processes that answers in the core; `facade`: the calls of
@@ -18,6 +18,7 @@ mod calls;
 mod cancel;
 mod collect;
 mod dispatch;
+mod dispatch_checks;
 mod facade;
 mod inner;
 mod input;
