@@ -64,6 +64,7 @@ mod execution_older_records;
 mod execution_options;
 mod execution_pass_crashes;
 mod execution_pass_identities;
+mod execution_pass_observing;
 mod execution_pass_reports;
 mod execution_preparation;
 mod execution_preparation_native;
