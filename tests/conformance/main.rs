@@ -43,6 +43,7 @@ mod execution_journal_reading;
 mod execution_journal_recovery;
 mod execution_keys;
 mod execution_lanes;
+mod execution_lanes_probes;
 mod execution_ledger_answers;
 mod execution_ledger_dispatch;
 mod execution_ledger_local;
