@@ -58,6 +58,7 @@ mod execution_local_output;
 mod execution_local_output_queue;
 mod execution_local_output_retention;
 mod execution_local_runs;
+mod execution_local_stops;
 mod execution_machine;
 mod execution_memory_transport;
 mod execution_observation;
