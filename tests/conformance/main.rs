@@ -62,6 +62,7 @@ mod execution_local_stops;
 mod execution_machine;
 mod execution_memory_transport;
 mod execution_observation;
+mod execution_observation_times;
 mod execution_older_records;
 mod execution_options;
 mod execution_pass_crashes;
