@@ -17,6 +17,7 @@ mod execution_boundary;
 mod execution_boundary_reading;
 mod execution_calls;
 mod execution_cancel;
+mod execution_cancel_replies;
 mod execution_capability;
 mod execution_capability_checks;
 mod execution_collection;
