@@ -84,6 +84,7 @@ mod execution_results;
 mod execution_scheduling;
 mod execution_transport;
 mod execution_transport_check;
+mod execution_transport_failures;
 mod execution_versions;
 mod harness_adapters;
 mod harness_settings;
