@@ -27,6 +27,7 @@ mod execution_cost;
 mod execution_cursor;
 mod execution_deadlines;
 mod execution_driver;
+mod execution_error_texts;
 mod execution_errors;
 mod execution_fences;
 mod execution_field_cases;
