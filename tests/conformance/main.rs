@@ -42,6 +42,7 @@ mod execution_journal_display;
 mod execution_journal_keys;
 mod execution_journal_projection;
 mod execution_journal_reading;
+mod execution_journal_record;
 mod execution_journal_recovery;
 mod execution_keys;
 mod execution_lanes;
