@@ -1,4 +1,4 @@
-//! EX-JRN: how a page is appended, and what an append costs.
+//! EX-JRN-06, EX-JRN-11, EX-JRN-12, EX-JRN-82 and EX-JRN-87: how a page is appended, and what an append costs.
 
 use gallivant_core::journal::{
     AppendPoint, Appended, CHECKPOINT as CHECKPOINT_NAME, Event, GapReason, How, Journal, LOG as LOG_NAME,

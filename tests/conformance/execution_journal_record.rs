@@ -1,4 +1,4 @@
-//! EX-JRN-03 to EX-JRN-10 and EX-JRN-88: what a record is, and which events become one.
+//! EX-JRN-03 to EX-JRN-05, EX-JRN-07 to EX-JRN-10, EX-JRN-88: what a record is, and which events become one.
 
 use gallivant_core::journal::{
     Content, Event, GapReason, How, Journal, MAX_RECORD_BYTES, Provenance, check, replay_key,
