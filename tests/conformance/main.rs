@@ -95,6 +95,7 @@ mod harness_state_explain;
 mod harness_state_extension;
 mod harness_state_files;
 mod harness_state_fleet;
+mod harness_state_fleet_changes;
 mod harness_state_fleet_threads;
 mod harness_state_hook_check;
 mod harness_state_hooks;
