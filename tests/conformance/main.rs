@@ -97,6 +97,7 @@ mod harness_state_files;
 mod harness_state_fleet;
 mod harness_state_fleet_changes;
 mod harness_state_fleet_threads;
+mod harness_state_heartbeats;
 mod harness_state_hook_check;
 mod harness_state_hooks;
 mod harness_state_invariants;
