@@ -5,6 +5,7 @@
 
 mod cases;
 mod file;
+mod file_refusals;
 mod limits;
 mod listing;
 mod owners;
