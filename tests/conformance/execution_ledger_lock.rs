@@ -119,7 +119,7 @@ fn ex_led_17_a_living_owners_lock_is_never_taken_and_a_second_boundary_is_exclud
 fn ex_led_18_the_documentation_says_that_the_lock_is_no_lease_between_hosts() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for page in [
-        "core/src/execution/boundary/mod.rs",
+        "core/src/execution/boundary/calls.rs",
         "core/src/execution/ledger/lock.rs",
         "docs/format/execution.md",
     ] {

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "a test's name says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "a test looks at its environment itself")]
 
+mod extension;
 mod idempotency;
 mod machine;
 mod meaning;

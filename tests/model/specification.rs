@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::meaning::meaning;
 use crate::operation::{Event, Opened, Operation, Said};
 use crate::reading::{Age, Reading, age, read};
-use crate::record::{Extension, Now, OTHER_SCHEMA, Process, REFRESH_MS, Record, SCHEMA, understood};
+use crate::record::{Extension, Now, OTHER_SCHEMA, REFRESH_MS, Record, SCHEMA, understood};
 
 pub(crate) const PREFIX: &str = "claude-session-";
 
@@ -102,7 +102,7 @@ impl Model {
         on_record.unwrap_or(0).max(self.floor_value().unwrap_or(0))
     }
 
-    fn record(&self) -> Option<&Record> {
+    pub(crate) fn record(&self) -> Option<&Record> {
         match &self.stands {
             Stands::Record(record) => Some(record),
             Stands::Nothing | Stands::Unreadable(_) => None,
@@ -110,7 +110,7 @@ impl Model {
     }
 
     /// The record is published, and the floor raised after it (HS-50, HS-62).
-    fn land(&mut self, record: Record) {
+    pub(crate) fn land(&mut self, record: Record) {
         let line = record.line();
         if record.seq > self.floor_value().unwrap_or(0) {
             self.floor = Some(format!("{}\n", record.seq).into_bytes());
@@ -184,7 +184,7 @@ impl Model {
     }
 
     /// HS-36 to HS-40: the writer's sequence, or why it is refused.
-    fn sequence_of(&self, voice: &Voice) -> Result<u64, &'static str> {
+    pub(crate) fn sequence_of(&self, voice: &Voice) -> Result<u64, &'static str> {
         let floor = self.floor_value().unwrap_or(0);
         let record = match &self.stands {
             Stands::Unreadable(_) => return Err("unreadable"),
@@ -207,7 +207,7 @@ impl Model {
         Ok(own)
     }
 
-    fn remembers(&mut self, who: Option<usize>, sequence: u64) {
+    pub(crate) fn remembers(&mut self, who: Option<usize>, sequence: u64) {
         if let Some(who) = who {
             self.voices[who].sequence = Some(sequence);
         }
@@ -301,7 +301,7 @@ impl Model {
     }
 
     /// HS-43: the stamp is believed and younger than a refresh, by the wall clock.
-    fn is_young(&self, record: &Record) -> bool {
+    pub(crate) fn is_young(&self, record: &Record) -> bool {
         self.now.trusts(record.stamp) && self.now.wall.saturating_sub(record.stamp) < REFRESH_MS
     }
 
@@ -319,7 +319,7 @@ impl Model {
     }
 
     /// A late event of a hook's is counted and changes nothing else.
-    fn count_late(&mut self, voice: &Voice, record: &Record) {
+    pub(crate) fn count_late(&mut self, voice: &Voice, record: &Record) {
         if voice.event.is_none() || !voice.opened.extension {
             return;
         }
@@ -367,84 +367,11 @@ impl Model {
     }
 
     /// Stamps a record again; whoever writes the extension stamps that too, whoever does not leaves it out.
-    fn renew(&mut self, mut record: Record, extension: bool) {
+    pub(crate) fn renew(&mut self, mut record: Record, extension: bool) {
         record.stamp = self.stamp_over(Some(record.stamp));
         let stood = record.extension.take().unwrap_or_default();
         record.extension = extension.then(|| stood.stamped(&self.now));
         self.land(record);
-    }
-
-    /// HS-99: the set changes beside the turn.
-    pub(crate) fn child(&mut self, voice: &Voice, number: Option<usize>, id: &str, runs: bool) -> String {
-        let sequence = match self.sequence_of(voice) {
-            Ok(sequence) => sequence,
-            Err(refusal) => return format!("refused:{refusal}"),
-        };
-        self.remembers(number, sequence);
-        let Some(mut record) = self.record().filter(|record| record.token == voice.token).cloned() else {
-            return "coalesced".to_owned();
-        };
-        if record.is_over() {
-            self.count_late(voice, &record);
-            return "refused:terminal".to_owned();
-        }
-        let has_ended = record.state == "ended" && !record.is_placeholder();
-        if has_ended || !voice.opened.extension {
-            return "coalesced".to_owned();
-        }
-        let mut known = record.extension.clone().unwrap_or_default().stamped(&self.now);
-        let before = known.children.len();
-        match known.children.iter().position(|child| child == id) {
-            None if runs => known.children.push(id.to_owned()),
-            Some(position) if !runs => {
-                known.children.remove(position);
-            }
-            _ => {}
-        }
-        if known.children.len() == before && self.is_young(&record) {
-            return "coalesced".to_owned();
-        }
-        record.extension = Some(known);
-        self.renew(record, true);
-        "landed".to_owned()
-    }
-
-    /// The session names its harness's process.
-    pub(crate) fn attach(&mut self, pid: u32) {
-        let Some(number) = self.session else { return };
-        let session = &self.voices[number];
-        // The session's own writer adopts the claim whatever the others of the session do.
-        let voice = Voice { sequence: session.adopted, interrupted: false, ..session.clone() };
-        if self.sequence_of(&voice).is_err() {
-            return;
-        }
-        let start = self.running[&pid];
-        let process = Process { pid, start, pid_namespace: self.now.pid_namespace.clone() };
-        let Some(mut record) = self.record().filter(|record| record.token == voice.token).cloned() else {
-            return;
-        };
-        if record.is_placeholder() && voice.opened.has_pty_session {
-            // As any first observation, and the process beside it in the same record.
-            let wrapper = Voice { opened: Opened { evidence: "wrapper", ..voice.opened }, ..voice };
-            let mut beginning = self.clone();
-            beginning.observe(&wrapper, None, &Said::of("ready"), true);
-            let mut ready = beginning.record().expect("it lands over a placeholder").clone();
-            ready.has_unknown_member = record.has_unknown_member;
-            if let Some(known) = &mut ready.extension {
-                known.process = Some(process);
-            }
-            self.land(ready);
-            return;
-        }
-        let named = record.extension.as_ref().and_then(|known| known.process.as_ref());
-        let is_over = record.state == "ended" && !record.is_placeholder();
-        if is_over || named == Some(&process) || !voice.opened.extension {
-            return;
-        }
-        let mut known = record.extension.clone().unwrap_or_default().stamped(&self.now);
-        known.process = Some(process);
-        record.extension = Some(known);
-        self.renew(record, true);
     }
 
     /// HS-68, and HSI-1 as decision 0006 has it.

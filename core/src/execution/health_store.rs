@@ -18,21 +18,18 @@ use std::time::Duration;
 
 use super::backoff::{Jitter, RandomJitter};
 use super::faults::{Faults, NoFaults};
-use super::health::{self, Health, HealthRecord, HealthScope, ProbeResult, malformed};
+use super::health::{self, Health, HealthRecord, HealthScope, ProbeResult};
+pub use super::health_files::MAX_RECORD_BYTES;
+use super::health_files::{is_to_be_written, not_opened, read, read_by_path, recorded, sensible};
 use super::ledger::file::{Writer, sweep};
 use super::ledger::lock::{self, AbortToken};
 use super::limits::Limits;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
-
 use crate::redaction::{Patterns, Redactor, Secrets};
-use crate::storage::Directory;
 
 /// Excludes whoever else would write a record below the root.
 pub const HEALTH_LOCK: &str = "health.lock";
-
-/// The longest record in bytes: one is read before every dispatch.
-pub const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// Between two looks at a refresh that is waited for. A probe takes seconds.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -189,13 +186,7 @@ impl HealthStore {
     pub fn health_status(&self, scope: &HealthScope) -> Result<Option<HealthRecord>> {
         self.check_fork()?;
         check_scope(scope)?;
-        let path = self.inner.root.join(HealthRecord::file_name(&scope.provider, &scope.account));
-        let mut bytes = Vec::new();
-        match self.inner.host.files.read_file(&path, MAX_RECORD_BYTES, &mut bytes) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unreadable(error)),
-            Ok(_) => judged(&bytes, scope).map(Some),
-        }
+        read_by_path(&*self.inner.host.files, &self.inner.root, scope)
     }
 
     /// The accounts whose check is due: those that have a record whose `nextAttemptAt` is reached, and those that are wanted
@@ -449,72 +440,8 @@ impl Drop for Refresh {
     }
 }
 
-/// Whether a check is to write the record of a wanted account that has none among [`recorded`]. One of another version is left to
-/// its own package.
-fn is_to_be_written(record: Result<Option<HealthRecord>>) -> Result<bool> {
-    match record {
-        Ok(record) => Ok(record.is_none()),
-        Err(error) if error.code() == Code::ExecutionVersion => Ok(false),
-        Err(error) if error.code() == Code::ExecutionHealth => Ok(true),
-        Err(error) => Err(error),
-    }
-}
-
-/// A record that makes no sense counts as none: the check that runs anew writes it anew.
-fn sensible(record: Result<Option<HealthRecord>>) -> Result<Option<HealthRecord>> {
-    match record {
-        Err(error) if error.code() == Code::ExecutionHealth => Ok(None),
-        record => record,
-    }
-}
-
-/// All records that stand under their own name.
-fn recorded(root: &dyn Directory) -> Result<BTreeMap<HealthScope, HealthRecord>> {
-    let mut records = BTreeMap::new();
-    for name in root.names().map_err(unreadable)? {
-        if !name.ends_with(".json") {
-            continue;
-        }
-        let Some(bytes) = bytes_of(root, &name)? else { continue };
-        if let Ok(record) = HealthRecord::parse(&bytes)
-            && HealthRecord::file_name(&record.provider, &record.account) == name
-        {
-            records.insert(HealthScope::new(&record.provider, &record.account), record);
-        }
-    }
-    Ok(records)
-}
-
-fn read(root: &dyn Directory, scope: &HealthScope) -> Result<Option<HealthRecord>> {
-    let name = HealthRecord::file_name(&scope.provider, &scope.account);
-    bytes_of(root, &name)?.map(|bytes| judged(&bytes, scope)).transpose()
-}
-
-fn judged(bytes: &[u8], scope: &HealthScope) -> Result<HealthRecord> {
-    let record = HealthRecord::parse(bytes)?;
-    if record.is_of(scope) { Ok(record) } else { Err(malformed("it is of another account")) }
-}
-
-/// What a file holds; nothing of one that is too long, which is no record then.
-fn bytes_of(root: &dyn Directory, name: &str) -> Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    match root.read_and_close(name, MAX_RECORD_BYTES, &mut bytes) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable(error)),
-        Ok(_) => Ok(Some(bytes)),
-    }
-}
-
 fn check_scope(scope: &HealthScope) -> Result<()> {
     let names = [("provider", &scope.provider), ("account", &scope.account)];
     let wrong = |name| Error::new(Code::ExecutionInput, format!("{name} of a health scope is empty"));
     names.into_iter().find(|(_, text)| text.is_empty()).map_or(Ok(()), |(name, _)| Err(wrong(name)))
-}
-
-fn unreadable(error: io::Error) -> Error {
-    Error::new(Code::ExecutionIo, "a health record cannot be read").with_source(error)
-}
-
-fn not_opened(error: io::Error) -> Error {
-    Error::new(Code::ExecutionIo, "the health store's directory cannot be opened").with_source(error)
 }

@@ -44,6 +44,7 @@ pub mod existing;
 pub mod faults;
 pub mod functions;
 pub mod health;
+mod health_files;
 pub mod health_store;
 pub mod initial_dispatch;
 pub mod job;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use super::tail::{Row, RowContent};
+use super::window::{Row, RowContent};
 
 /// The most rows that were painted as they came.
 pub const MAX_LIVE_ROWS: usize = 2_000;

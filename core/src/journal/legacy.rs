@@ -5,9 +5,8 @@
 
 use super::error::io_error;
 use super::event::GapReason;
-use super::tail::{
-    MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, ROW_BYTES, Row, RowContent, Window, never_issued,
-};
+use super::tail::never_issued;
+use super::window::{MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, ROW_BYTES, Row, RowContent, Window};
 use crate::error::Result;
 use crate::json::canonical::write_string;
 use crate::storage::DataFile;

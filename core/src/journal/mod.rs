@@ -16,7 +16,7 @@
 //! - `replay_keys`: which events are in the journal;
 //! - [`check`]: what a journal is worth;
 //! - `index`, [`Projection`]: the public lines, made from the log;
-//! - [`LogReader`]: the last lines, the ones before, the ones after;
+//! - [`LogReader`], [`Window`]: the last lines, the ones before, the ones after;
 //! - [`Replay`], [`server_sent_event`]: all lines and those to come, as frames, and these on the wire;
 //! - [`DisplayWindow`]: what of them a user interface shows;
 //! - [`OutputPage`], `output_state`: a page of a local run's raw output, and how far it is taken in, as pure functions;
@@ -51,6 +51,7 @@ mod scan;
 mod sse;
 mod tail;
 mod version;
+mod window;
 mod writer;
 
 pub use append::{Append, AppendPoint, Appended};
@@ -76,7 +77,8 @@ pub use result_view::{Collected, RESULT, Standing, private_result, read_run_resu
 pub use retention::{DIAGNOSTICS_LIFE_MS, PROVIDER_LOG, REDACTIONS, retention_candidates};
 pub use scan::Position;
 pub use sse::server_sent_event;
-pub use tail::{LogReader, MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, Row, RowContent, Window};
+pub use tail::LogReader;
 pub(crate) use version::check as check_file_version;
 pub use version::{FILE_KINDS, REGISTRY, check_version};
+pub use window::{MAX_DATA_BYTES, MAX_LINE_BYTES, MAX_ROWS, Row, RowContent, Window};
 pub use writer::{Journal, LOG, Recovered};

@@ -4,7 +4,8 @@
 //! - [`Redactor`]: one automaton over secrets, anchors of recognised patterns and the mark, built once; redacts texts
 //!   ([`text`]) and JSON values ([`value`]);
 //! - [`Stream`]: the same over a text that comes in pieces ([`stream`]);
-//! - `patterns`: what a recognised credential looks like, as small machines that an anchor starts;
+//! - `patterns`: what a recognised credential looks like; `machines`: what decides it, started by an anchor;
+//! - `automaton`: all that is looked for, compiled;
 //! - `scan`: the one pass over the bytes, and what is covered after it.
 //!
 //! # The rule
@@ -21,6 +22,8 @@
 //! What is covered depends on the bytes alone and never on how they were cut: whatever a pattern needs to know lies
 //! within a fixed distance, which `patterns` names for each.
 
+mod automaton;
+mod machines;
 mod patterns;
 mod scan;
 mod secrets;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::scan::{Automaton, Scan, Seen};
+use super::automaton::Automaton;
+use super::scan::{Scan, Seen};
 use super::stream::Stream;
 use super::{MARK, Patterns, Secrets};
 use crate::error::Result;

@@ -11,7 +11,7 @@ use rustix::fs;
 use rustix::io::retry_on_intr;
 
 use super::directory::Metadata;
-use super::os_directory::metadata_of;
+use super::os_file::metadata_of;
 
 /// How a data file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +123,6 @@ impl DataFile for OsDataFile {
 
     #[cfg(not(target_os = "linux"))]
     fn sync(&self) -> io::Result<()> {
-        super::os_directory::sync_whole(&self.fd)
+        super::os_file::sync_whole(&self.fd)
     }
 }

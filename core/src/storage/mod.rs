@@ -1,7 +1,7 @@
 //! The disk: every byte goes through one trait, and every file is replaced whole.
 //!
 //! - `directory`: the traits, and what each method promises;
-//! - `os_directory`: the machine's file system behind them;
+//! - `os_directory`, `os_file`: the machine's file system behind them, and its open files;
 //! - `data_file`: files that are read and written at offsets;
 //! - [`faulty_directory`]: a file system in memory that fails, crashes and loses what was not synced;
 //! - `look`: whether what was read still stands, by `stat` alone;
@@ -22,6 +22,7 @@ mod look;
 mod medium;
 mod os_directory;
 mod os_exchange;
+mod os_file;
 mod os_lock;
 #[cfg(target_os = "linux")]
 mod os_watch;

@@ -10,7 +10,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::directory::{FileIdentity, FileType, LockFile, Metadata, Sharing};
 use super::fork::ForkGuarded;
-use super::os_directory::{grant_private_mode, metadata_of, write_all};
+use super::os_file::{grant_private_mode, metadata_of, write_all};
 
 /// An open lock file. Dropping it closes the descriptor, which releases the lock; in a forked child dropping it
 /// does nothing.

@@ -1,10 +1,11 @@
 //! Idempotent creates, clause by clause.
 //!
-//! `suite` is the one that proves an engine (IK-20), with `owners` and `listing`: they run over every engine. `file` and `reading` are about the SQLite file, `limits`
-//! about names, options and sizes, `fields` holds the field cases.
+//! `suite` is the one that proves an engine (IK-20), with `owners` and `listing`: they run over every engine. `file`,
+//! `file_refusals` and `reading` are about the SQLite file, `limits` about names, options and sizes; `cases` holds the field cases.
 
 mod cases;
 mod file;
+mod file_refusals;
 mod limits;
 mod listing;
 mod owners;

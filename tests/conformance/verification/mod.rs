@@ -1,6 +1,7 @@
 //! EX-VER: verification in a sandbox.
 
 mod boundary;
+mod environment;
 mod escapes;
 mod ground;
 mod list;

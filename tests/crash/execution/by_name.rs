@@ -27,8 +27,8 @@ const BY_NAME: [(&str, &str); 13] = [
     ("settleAbsent", "an absence"),
 ];
 
-/// The calls of process runs: their crashes are in `tests/conformance/execution_local_runs.rs` and, with processes that are
-/// killed, in `tests/local_runs/`.
+/// The calls of process runs: their crashes are in `execution_local_runs.rs` and `execution_local_stops.rs` of
+/// `tests/conformance/` and, with processes that are killed, in `tests/local_runs/`.
 const OF_PROCESS_RUNS: [&str; 4] = ["interrupt", "kill", "settle", "start"];
 
 /// The names in the boundary's own table of machines.

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
-use super::{Folder, Pass, Scope, Taker, Walk};
+use super::walk::Walk;
+use super::{Folder, Pass, Scope, Taker};
 use crate::harness_state::fleet::{FleetOptions, LeftOut};
 use crate::host::Host;
 use crate::json::strict::Spare;
