@@ -5,7 +5,7 @@
 //! repeated when a signal interrupts them; changes of names are not, because what was interrupted may have been done.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
