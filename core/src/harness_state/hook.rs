@@ -223,8 +223,8 @@ fn own_start_ms(host: &Host) -> u64 {
     tick_ends.and_then(|ends| u64::try_from(ends.as_millis()).ok()).map_or(now, |ends| ends.min(now))
 }
 
-/// By the clock and the rounding with which every observation is told apart from later ones: those of another could make what
-/// happens now older than what was stamped a moment ago.
+/// On the clock and in the rounding by which all events are ordered: those of another could make what happens now older than
+/// what happened a moment ago.
 fn now_ms(host: &Host) -> u64 {
     Moment::now(host).event_ms().unwrap_or_default()
 }
