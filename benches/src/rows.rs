@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use gallivant_core::Host;
 use gallivant_core::harness_state::{
-    Fleet, FleetOptions, FleetProbe, Heartbeat, Observation, Options, Outcome, ReadBuffer, Reader, State,
-    Writer, claim,
+    EntryRef, Fleet, FleetOptions, FleetProbe, FleetSummary, Heartbeat, Observation, Options, Outcome,
+    ReadBuffer, Reader, State, Writer, claim, gather_fleet,
 };
 use gallivant_core::testing::{InjectingFileSystem, OperationKind};
 
@@ -41,9 +41,9 @@ pub(crate) fn open(row: &str, directory: &str) -> Result<Option<Row>, Failure> {
         "contended-tries" => return tries(directory, host).map(Some),
         "heartbeat" => heartbeat(directory, &host)?,
         "read" => read(directory, &host),
-        "fleet" => fleet(directory, &host, true, 1)?,
-        "fleet-shared" => fleet(directory, &host, true, SHARING)?,
-        "fleet-unchanged" => fleet(directory, &host, false, 1)?,
+        "fleet" => read_fleet(directory, &host, 1),
+        "fleet-shared" => read_fleet(directory, &host, SHARING),
+        "fleet-unchanged" => fleet_unchanged(directory, &host)?,
         "claim" => claiming(directory, host),
         _ => return Ok(None),
     };
@@ -157,20 +157,38 @@ fn read(directory: &str, host: &Host) -> Operation {
     })
 }
 
-fn fleet(directory: &str, host: &Host, anew: bool, threads: usize) -> Result<Operation, Failure> {
+/// Reads it once and keeps nothing.
+fn read_fleet(directory: &str, host: &Host, threads: usize) -> Operation {
+    let (directory, host) = (directory.to_owned(), host.clone());
     let bounds = FleetOptions { threads, ..FleetOptions::default() };
-    let fleet = Fleet::open(directory, &bounds, &Options::default(), host)?;
+    Box::new(move || {
+        let mut active = 0;
+        let add = |part: &mut usize, entry: EntryRef<'_>| {
+            *part += usize::from(entry.derived.state == State::Active);
+        };
+        let summary =
+            gather_fleet(&directory, &bounds, FleetProbe::None, &Options::default(), &host, add, |part| {
+                active += part
+            })?;
+        is_whole(&summary, active)
+    })
+}
+
+/// Reads it again, where nothing has changed.
+fn fleet_unchanged(directory: &str, host: &Host) -> Result<Operation, Failure> {
+    let fleet = Fleet::open(directory, &FleetOptions::default(), &Options::default(), host)?;
     Ok(Box::new(move || {
-        if anew {
-            fleet.forget();
-        }
         let mut active = 0;
         let summary = fleet.for_each(FleetProbe::None, |entry| {
             active += usize::from(entry.derived.state == State::Active);
         });
-        let whole = active == crate::prepare::FLEET && summary.entries == active;
-        if whole { Ok(()) } else { Err(format!("{summary:?} with {active} active").into()) }
+        is_whole(&summary, active)
     }))
+}
+
+fn is_whole(summary: &FleetSummary, active: usize) -> Result<(), Failure> {
+    let whole = active == crate::prepare::FLEET && summary.entries == active;
+    if whole { Ok(()) } else { Err(format!("{summary:?} with {active} active").into()) }
 }
 
 fn claiming(directory: &str, host: Host) -> Operation {

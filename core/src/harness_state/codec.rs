@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::mem::take;
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::extension::{EXTENSION, Extension, WrittenExtension};
-use super::line::{Line, owned};
+use super::line::{Line, Writing, owned};
 use super::observation::{Ask, BlockedOn, InputBuffer, State};
 use super::record::{Record, Word};
 use crate::json::strict::{self, Malformed, Spare};
@@ -283,63 +282,34 @@ impl<'a> Fields<'a, '_> {
     }
 }
 
+/// In the written order (HS-06), which `decode_written` goes by. Null is never written.
 fn encode_with(record: &Record, unknown: Vec<(String, String)>) -> Vec<u8> {
-    let mut line = Vec::with_capacity(USUAL_RECORD_BYTES);
-    serde_json::to_writer(&mut line, &Written::from(record)).expect("strings and integers always serialise");
+    let mut line = Writing(Vec::with_capacity(USUAL_RECORD_BYTES));
+    line.text("{\"schema\":", &record.schema);
+    line.text(",\"agent\":", &record.agent);
+    line.text(",\"harness\":", &record.harness);
+    line.text(",\"state\":", record.state.spelled.as_deref().unwrap_or(record.state.value.word()));
+    let blocked_on = record.blocked_on.spelled.as_deref().unwrap_or(record.blocked_on.value.word());
+    line.text(",\"blockedOn\":", blocked_on);
+    let input_buffer = record.input_buffer.spelled.as_deref().unwrap_or(record.input_buffer.value.word());
+    line.text(",\"inputBuffer\":", input_buffer);
+    line.text(",\"ask\":", record.ask.spelled.as_deref().unwrap_or(record.ask.value.word()));
+    line.optional_text(",\"reason\":", record.reason.as_deref());
+    line.optional_text(",\"exit\":", record.exit.as_deref());
+    line.optional_text(",\"ptySession\":", record.pty_session.as_deref());
+    line.text(",\"incarnation\":", &record.incarnation);
+    line.number(",\"seq\":", record.seq);
+    line.number(",\"sinceMs\":", record.since_ms);
+    line.number(",\"writtenAtMs\":", record.written_at_ms);
+    line.number(",\"transitions\":", record.transitions);
     if let Some(extension) = &record.extension {
-        strict::push_member(&mut line, EXTENSION, |line| extension.write_json(line));
+        extension.write_member(&mut line);
     }
     for (key, value) in unknown {
-        strict::push_member(&mut line, &key, |line| line.extend_from_slice(value.as_bytes()));
+        line.member(&key, &value);
     }
-    line.push(b'\n');
-    line
-}
-
-/// The record in its written order (HS-06). Null is never written.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Written<'a> {
-    schema: &'a str,
-    agent: &'a str,
-    harness: &'a str,
-    state: &'a str,
-    blocked_on: &'a str,
-    input_buffer: &'a str,
-    ask: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exit: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pty_session: Option<&'a str>,
-    incarnation: &'a str,
-    seq: u64,
-    since_ms: u64,
-    written_at_ms: u64,
-    transitions: u64,
-}
-
-impl<'a> From<&'a Record> for Written<'a> {
-    fn from(record: &'a Record) -> Self {
-        Written {
-            schema: &record.schema,
-            agent: &record.agent,
-            harness: &record.harness,
-            state: record.state.spelled.as_deref().unwrap_or(record.state.value.word()),
-            blocked_on: record.blocked_on.spelled.as_deref().unwrap_or(record.blocked_on.value.word()),
-            input_buffer: record.input_buffer.spelled.as_deref().unwrap_or(record.input_buffer.value.word()),
-            ask: record.ask.spelled.as_deref().unwrap_or(record.ask.value.word()),
-            reason: record.reason.as_deref(),
-            exit: record.exit.as_deref(),
-            pty_session: record.pty_session.as_deref(),
-            incarnation: &record.incarnation,
-            seq: record.seq,
-            since_ms: record.since_ms,
-            written_at_ms: record.written_at_ms,
-            transitions: record.transitions,
-        }
-    }
+    line.plain("}\n");
+    line.0
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 //! Programs that do not know it skip it. Ours derive more truly by it: age on clocks that nobody sets, the order of
 //! events, how strong the evidence is, which children run, and which process the harness is.
 
-use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::line::Line;
+use super::line::{Line, Writing};
 use super::moment::Machine;
 use super::observation::words;
 use super::record::Word;
@@ -73,14 +72,13 @@ pub struct Extension {
 }
 
 /// The process that is the harness. Boot and host are those of the extension.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HarnessProcess {
     /// Process id, as its own namespace counts.
     pub pid: u32,
     /// Start time in the unit of the system's process table (Linux: clock ticks since boot).
     pub start: u64,
     /// Identifies the pid namespace; empty where the system does not tell.
-    #[serde(rename = "pidns")]
     pub pid_namespace: String,
 }
 
@@ -130,25 +128,47 @@ impl Extension {
         Ok(())
     }
 
-    /// Writes the value of the key, compact.
-    pub(super) fn write_json(&self, line: &mut Vec<u8>) {
-        serde_json::to_writer(&mut *line, &Written::from(self)).expect("strings and integers serialise");
-        for (key, value) in &self.unknown {
-            strict::push_member(line, key, |line| line.extend_from_slice(value.as_bytes()));
+    /// Writes the member. What says nothing is left out.
+    pub(super) fn write_member(&self, line: &mut Writing) {
+        line.text(",\"gallivant\":{\"bootId\":", &self.boot_id);
+        line.number(",\"bootMs\":", self.boot_ms);
+        line.number(",\"awakeMs\":", self.awake_ms);
+        line.text(",\"host\":", &self.host);
+        if let Some(event_ms) = self.event_ms {
+            line.number(",\"eventMs\":", event_ms);
         }
+        if let Some(word) = &self.evidence {
+            line.text(",\"evidence\":", word.spelled.as_deref().unwrap_or(word.value.word()));
+        }
+        let mut before = ",\"children\":[";
+        for child in &self.children {
+            line.text(before, child);
+            before = ",";
+        }
+        if !self.children.is_empty() {
+            line.plain("]");
+        }
+        if self.late > 0 {
+            line.number(",\"late\":", self.late);
+        }
+        if let Some(process) = &self.process {
+            line.number(",\"process\":{\"pid\":", u64::from(process.pid));
+            line.number(",\"start\":", process.start);
+            line.text(",\"pidns\":", &process.pid_namespace);
+            line.plain("}");
+        }
+        for (key, value) in &self.unknown {
+            line.member(key, value);
+        }
+        line.plain("}");
     }
 
     /// Stamped at this moment, and otherwise as it stands; what no reboot and no other machine leaves true is left
     /// out where it was written before one or on another.
-    pub(super) fn stamped(&self, machine: &Machine) -> Extension {
-        let mut next = Extension {
-            boot_id: machine.boot_id.to_string(),
-            boot_ms: machine.boot_ms,
-            awake_ms: machine.awake_ms,
-            host: machine.host.to_string(),
-            ..self.clone()
-        };
-        if !self.is_of(machine) {
+    pub(super) fn stamped(self, machine: &Machine) -> Extension {
+        let mut next = Extension { boot_ms: machine.boot_ms, awake_ms: machine.awake_ms, ..self };
+        if !next.is_of(machine) {
+            (next.boot_id, next.host) = (machine.boot_id.to_string(), machine.host.to_string());
             (next.event_ms, next.process) = (None, None);
             next.children.clear();
         }
@@ -289,48 +309,6 @@ impl From<&ProcessIdentity> for HarnessProcess {
             pid: identity.pid,
             start: identity.start,
             pid_namespace: identity.pid_namespace.clone(),
-        }
-    }
-}
-
-/// The members in their written order. What says nothing is left out.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Written<'a> {
-    boot_id: &'a str,
-    boot_ms: u64,
-    awake_ms: u64,
-    host: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evidence: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    children: &'a [String],
-    #[serde(skip_serializing_if = "is_zero")]
-    late: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<&'a HarnessProcess>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl<'a> From<&'a Extension> for Written<'a> {
-    fn from(extension: &'a Extension) -> Self {
-        let spelled = |word: &'a Word<Evidence>| word.spelled.as_deref().unwrap_or_else(|| word.value.word());
-        Written {
-            boot_id: &extension.boot_id,
-            boot_ms: extension.boot_ms,
-            awake_ms: extension.awake_ms,
-            host: &extension.host,
-            event_ms: extension.event_ms,
-            evidence: extension.evidence.as_ref().map(spelled),
-            children: &extension.children,
-            late: extension.late,
-            process: extension.process.as_ref(),
         }
     }
 }

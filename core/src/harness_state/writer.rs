@@ -429,7 +429,8 @@ impl Writer {
         let memory = self.memory();
         let judged = memory.judged.as_ref().filter(|judged| judged.stands(&record_now))?;
         let floor = memory.floor.as_ref().filter(|floor| floor.stands(&floor_now))?;
-        let now = Moment::now(&self.seat.host);
+        // The stamp of what stands is judged by the wall clock alone (HS-43), and nothing else is answered here.
+        let now = Moment::wall(self.seat.host.clock.wall_ms());
         let at = Circumstances {
             prior: Prior::Record(judged.record()),
             floor: floor.floor.value,

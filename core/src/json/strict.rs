@@ -117,16 +117,6 @@ pub fn unsigned(key: &str, value: &RawValue) -> Result<u64, Malformed> {
         .map_err(|_| Malformed(format!("not an unsigned integer of 64 bits, key=`{key}`")))
 }
 
-/// Adds a member to an object that has members: its closing brace goes to the end again.
-pub(crate) fn push_member(object: &mut Vec<u8>, key: &str, value: impl FnOnce(&mut Vec<u8>)) {
-    object.pop();
-    object.push(b',');
-    serde_json::to_writer(&mut *object, key).expect("a string always serialises");
-    object.push(b':');
-    value(object);
-    object.push(b'}');
-}
-
 /// The text of a value without the white space around its parts.
 #[must_use]
 pub fn compact(value: &RawValue) -> String {

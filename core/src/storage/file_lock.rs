@@ -127,7 +127,12 @@ fn acquire_named(
     wait: Duration,
     clock: &dyn Clock,
 ) -> Result<LockGuard, LockError> {
-    let deadline = clock.awake().saturating_add(wait);
+    // The wait begins with the first try that fails; most do not.
+    let mut deadline = None;
+    let mut left = || {
+        let now = clock.awake();
+        deadline.get_or_insert_with(|| now.saturating_add(wait)).saturating_sub(now)
+    };
     let mut pause = FIRST_PAUSE;
     let longest = (wait / LEAST_TRIES).clamp(FIRST_PAUSE, LONGEST_PAUSE);
     let mut file = directory.open_lock(name).map_err(LockError::Io)?;
@@ -141,13 +146,13 @@ fn acquire_named(
                     return Err(LockError::Moved);
                 }
                 // Somebody replaced the file: whoever comes next locks the new one.
-                if clock.awake() > deadline {
+                if left().is_zero() {
                     return Err(LockError::Busy);
                 }
                 file = directory.open_lock(name).map_err(LockError::Io)?;
             }
             Ok(false) => {
-                let left = deadline.saturating_sub(clock.awake());
+                let left = left();
                 if left.is_zero() {
                     return Err(LockError::Busy);
                 }

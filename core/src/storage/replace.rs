@@ -194,10 +194,8 @@ impl StagedNames {
         name.push_str(prefix);
         name.push_str(&self.process);
         name.push('-');
-        for place in (0..16).rev() {
-            let digit = (number >> (4 * place)) as u32 & 15;
-            name.extend(char::from_digit(digit, 16));
-        }
+        let digit = |place: u32| b"0123456789abcdef"[(number >> (4 * place)) as usize & 15] as char;
+        (0..16).rev().for_each(|place| name.push(digit(place)));
         name
     }
 }
