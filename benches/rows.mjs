@@ -50,23 +50,23 @@ const rows = {
     return () => must(reader.readSync().state === 'active', 'the state')
   },
   fleet(directory) {
-    return () => wholeFleet(new gallivant.Fleet(directory))
+    return () => wholeFleet(gallivant.readFleetSync(directory))
   },
   'fleet-shared'(directory) {
-    return () => wholeFleet(new gallivant.Fleet(directory, { threads: 2 }))
+    return () => wholeFleet(gallivant.readFleetSync(directory, { threads: 2 }))
   },
   'fleet-unchanged'(directory) {
     const fleet = new gallivant.Fleet(directory)
-    return () => wholeFleet(fleet)
+    return () => wholeFleet(fleet.readSync())
   },
   claim(directory) {
     return () => must(gallivant.claimSync(directory, IDENTITY).floorFailure === null, 'the floor')
   },
 }
 
-function wholeFleet(fleet) {
+function wholeFleet(view) {
   let active = 0
-  for (const entry of fleet.readSync().entries) if (entry.state.state === 'active') active += 1
+  for (const entry of view.entries) if (entry.state.state === 'active') active += 1
   must(active === FLEET, 'the fleet')
 }
 

@@ -62,23 +62,18 @@ def read(directory):
     return lambda: must(reader.read().state == "active", "the state")
 
 
+def whole_fleet(view):
+    must(sum(entry.state.state == "active" for entry in view.entries) == FLEET, "the fleet")
+
+
 def fleet(directory, threads=1):
-    opened = gallivant.Fleet
-
-    def run():
-        view = opened(directory, threads=threads).read()
-        must(sum(entry.state.state == "active" for entry in view.entries) == FLEET, "the fleet")
-
-    return run
+    read_fleet = gallivant.read_fleet
+    return lambda: whole_fleet(read_fleet(directory, threads=threads))
 
 
 def fleet_unchanged(directory):
     kept = gallivant.Fleet(directory)
-
-    def run():
-        must(sum(entry.state.state == "active" for entry in kept.read().entries) == FLEET, "the fleet")
-
-    return run
+    return lambda: whole_fleet(kept.read())
 
 
 def claim(directory):

@@ -1153,6 +1153,21 @@ int32_t gallivant_harness_state_fleet_read(gallivant_harness_state_fleet *fleet,
                                            gallivant_harness_state_fleet_summary *summary,
                                            gallivant_error **error);
 
+// Reads every record below a directory once and keeps nothing: for a program that reads and ends, or looks so seldom that
+// most has changed. All arguments are as with `gallivant_harness_state_fleet_open` and `gallivant_harness_state_fleet_read`,
+// and so is what it answers; but a call with a larger buffer reads the disk again, and may find more. Memory grows in blocks
+// of some hundred records.
+//
+// Errors: `GALLIVANT_HARNESS_STATE_INPUT` with reason `path` for the empty path.
+int32_t gallivant_harness_state_fleet_read_once(const char *root,
+                                                size_t root_length,
+                                                const gallivant_harness_state_fleet_options *bounds,
+                                                const gallivant_harness_state_options *options,
+                                                const gallivant_harness_state_probe *probe,
+                                                const gallivant_harness_state_fleet_buffer *buffer,
+                                                gallivant_harness_state_fleet_summary *summary,
+                                                gallivant_error **error);
+
 // Forgets what was found, so that the next read walks the whole tree again.
 int32_t gallivant_harness_state_fleet_forget(gallivant_harness_state_fleet *fleet,
                                              gallivant_error **error);

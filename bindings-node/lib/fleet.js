@@ -67,21 +67,35 @@ class FleetCalls {
   }
 }
 
-function openFleet(root, options, others = []) {
+/** What every call on a fleet takes: where it is, how far it is looked for, and with what. */
+function placeOf(root, options, others = []) {
   const { host, set } = args.openOptions(options, [...BOUNDS, THREADS, ...others])
-  const where = host.absolute(args.path('root', root))
-  const bounds = boundsOf(options ?? {})
+  return { where: host.absolute(args.path('root', root)), bounds: boundsOf(options ?? {}), host, set }
+}
+
+function openFleet(root, options) {
+  const { where, bounds, host, set } = placeOf(root, options)
   return new FleetCalls(callSync(() => native.NativeFleet.open(host, where, bounds, set)), where, { host, set })
 }
 
+/** The arguments of one read that keeps nothing. */
+function onceOf(root, options) {
+  const place = placeOf(root, options, ['probe', 'signal'])
+  const { probe, signal } = args.callOptions({ probe: options?.probe, signal: options?.signal }, ['probe'])
+  const lease = asksLeases(probe)
+  refuseAborted(signal)
+  return { ...place, lease, signal }
+}
+
 async function readFleet(root, options) {
-  const { probe, signal } = options ?? {}
-  return openFleet(root, options, ['probe', 'signal']).read({ probe, signal })
+  const { where, bounds, host, set, lease, signal } = onceOf(root, options)
+  const start = (wait) => native.readFleetAsync(host, where, bounds, set, lease, wait)
+  return viewOf(await perform({ wait: args.beginWait(host, set), signal, start }))
 }
 
 function readFleetSync(root, options) {
-  const { probe, signal } = options ?? {}
-  return openFleet(root, options, ['probe', 'signal']).readSync({ probe, signal })
+  const { where, bounds, host, set, lease } = onceOf(root, options)
+  return viewOf(callSync(() => native.readFleetSync(host, where, bounds, set, lease)))
 }
 
 module.exports = { BOUNDS, asksLeases, boundsOf, openFleet, readFleet, readFleetSync }

@@ -103,17 +103,39 @@ static gallivant_harness_state_seat seats[256];
 static char texts[65536];
 static size_t agents;
 
-static void read_fleet(void)
+static const char *fleet_root;
+
+static gallivant_harness_state_fleet_buffer room(void)
 {
     gallivant_harness_state_fleet_buffer buffer = GALLIVANT_HARNESS_STATE_FLEET_BUFFER_INIT;
-    gallivant_harness_state_fleet_summary summary = GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT;
     buffer.seats = seats;
     buffer.capacity = sizeof seats / sizeof *seats;
     buffer.texts = texts;
     buffer.texts_capacity = sizeof texts;
-    must(gallivant_harness_state_fleet_read(fleet, NULL, &buffer, &summary, NULL));
-    if (summary.filled != agents || seats[agents - 1].derived.state != GALLIVANT_STATE_ACTIVE)
+    return buffer;
+}
+
+static void check_read(const gallivant_harness_state_fleet_summary *summary)
+{
+    if (summary->filled != agents || seats[agents - 1].derived.state != GALLIVANT_STATE_ACTIVE)
         exit(1);
+}
+
+static void read_fleet(void)
+{
+    gallivant_harness_state_fleet_buffer buffer = room();
+    gallivant_harness_state_fleet_summary summary = GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT;
+    must(gallivant_harness_state_fleet_read(fleet, NULL, &buffer, &summary, NULL));
+    check_read(&summary);
+}
+
+static void read_fleet_once(void)
+{
+    gallivant_harness_state_fleet_buffer buffer = room();
+    gallivant_harness_state_fleet_summary summary = GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT;
+    must(gallivant_harness_state_fleet_read_once(fleet_root, strlen(fleet_root), NULL, NULL, NULL, &buffer, &summary,
+                                                 NULL));
+    check_read(&summary);
 }
 
 /* How many system calls a child makes for this, after it has done it twice; -1 where nothing may be traced here. */

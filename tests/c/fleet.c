@@ -168,6 +168,50 @@ static void hs_92_threads_that_share_a_walk_find_what_one_finds_in_the_same_orde
     check_and_free(&alone);
 }
 
+/* One read that keeps nothing. */
+static gallivant_harness_state_fleet_summary once_into(const gallivant_harness_state_fleet_buffer *buffer, uint64_t threads)
+{
+    gallivant_harness_state_fleet_options bounds = GALLIVANT_HARNESS_STATE_FLEET_OPTIONS_INIT;
+    gallivant_harness_state_fleet_summary summary = GALLIVANT_HARNESS_STATE_FLEET_SUMMARY_INIT;
+    bounds.threads = threads;
+    CHECK_OK(gallivant_harness_state_fleet_read_once(TEXT(root), &bounds, NULL, NULL, buffer, &summary, &error));
+    return summary;
+}
+
+static void hs_92_one_read_that_keeps_nothing_finds_what_a_fleet_finds(void)
+{
+    set_up(NULL);
+    CHECK(once_into(NULL, GALLIVANT_DEFAULT).count == 0);
+    char name[16];
+    for (int i = 0; i < 70; i++) {
+        snprintf(name, sizeof name, "%d/%d", i / 10, i);
+        observe_as(name, i % 2 == 0 ? seen(GALLIVANT_STATE_ACTIVE) : asking(GALLIVANT_ASK_REVIEW));
+    }
+    gallivant_harness_state_fleet_buffer kept = buffer_of(70, 9000);
+    gallivant_harness_state_fleet_summary all = read_into(&kept);
+    CHECK(all.filled == 70);
+    const uint64_t threads[] = { GALLIVANT_DEFAULT, 3 };
+    for (size_t i = 0; i < 2; i++) {
+        gallivant_harness_state_fleet_buffer buffer = buffer_of(70, all.texts_needed);
+        gallivant_harness_state_fleet_summary summary = once_into(&buffer, threads[i]);
+        CHECK(summary.count == 70 && summary.filled == 70 && summary.texts_needed == all.texts_needed);
+        for (size_t seat = 0; seat < summary.filled; seat++) {
+            const gallivant_harness_state_seat *one = &buffer.seats[seat], *other = &kept.seats[seat];
+            CHECK(strcmp(one->path.data, other->path.data) == 0);
+            CHECK(one->derived.state == other->derived.state && one->derived.ask == other->derived.ask);
+            CHECK(strcmp(one->derived.harness.data, other->derived.harness.data) == 0);
+            CHECK(one->derived.transition_sequence.value == other->derived.transition_sequence.value);
+        }
+        check_and_free(&buffer);
+        buffer = buffer_of(5, all.texts_needed);
+        summary = once_into(&buffer, threads[i]);
+        CHECK(summary.count == 70 && summary.filled == 5 && summary.valid_until_ms.is_set == 1);
+        check_and_free(&buffer);
+    }
+    check_and_free(&kept);
+    tear_down();
+}
+
 static void hs_92_an_unreadable_directory_is_counted_with_an_example(void)
 {
     set_up(NULL);
@@ -331,8 +375,19 @@ static void what_a_fleet_refuses(void)
     REFUSES_SIZE(gallivant_harness_state_fleet_open("/", 1, &bounds, NULL, &none, &error));
     CHECK(none == NULL);
 
-    set_up(NULL);
     summary.count = 77;
+    REFUSES_NULL(gallivant_harness_state_fleet_read_once(NULL, 0, NULL, NULL, NULL, NULL, &summary, &error));
+    REFUSES_NULL(gallivant_harness_state_fleet_read_once("/", 1, NULL, NULL, NULL, NULL, NULL, &error));
+    REFUSES_UTF8(gallivant_harness_state_fleet_read_once(TEXT(BAD), NULL, NULL, NULL, NULL, &summary, &error));
+    CHECK_FAILS(GALLIVANT_HARNESS_STATE_INPUT, "path",
+                gallivant_harness_state_fleet_read_once("", 0, NULL, NULL, NULL, NULL, &summary, &error));
+    REFUSES_SIZE(gallivant_harness_state_fleet_read_once("/", 1, &bounds, NULL, NULL, NULL, &summary, &error));
+    REFUSES_CONSTANT(gallivant_harness_state_fleet_read_once("/", 1, NULL, NULL, &probe, NULL, &summary, &error));
+    buffer.struct_size = 8;
+    REFUSES_SIZE(gallivant_harness_state_fleet_read_once("/", 1, NULL, NULL, NULL, &buffer, &summary, &error));
+    buffer.struct_size = sizeof buffer;
+
+    set_up(NULL);
     REFUSES_NULL(gallivant_harness_state_fleet_read(NULL, NULL, NULL, &summary, &error));
     REFUSES_NULL(gallivant_harness_state_fleet_read(fleet, NULL, NULL, NULL, &error));
     REFUSES_NULL(gallivant_harness_state_fleet_forget(NULL, &error));
@@ -370,6 +425,7 @@ void suite_fleet(void)
     RUN(hs_92_what_does_not_fit_is_said_and_a_larger_buffer_holds_it);
     RUN(hs_92_what_was_left_out_is_said);
     RUN(hs_92_threads_that_share_a_walk_find_what_one_finds_in_the_same_order);
+    RUN(hs_92_one_read_that_keeps_nothing_finds_what_a_fleet_finds);
     RUN(hs_92_an_unreadable_directory_is_counted_with_an_example);
     RUN(hs_92_a_lease_tells_of_each_session);
     RUN(seats_of_a_later_release);

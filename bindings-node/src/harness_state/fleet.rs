@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use gallivant_core::Result;
-use gallivant_core::harness_state::{Fleet, FleetOptions, FleetProbe};
+use gallivant_core::harness_state::{
+    EntryRef, Fleet, FleetOptions, FleetProbe, FleetSheet, FleetSummary, Options, gather_fleet,
+};
+use gallivant_core::{Host, Result};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
@@ -79,13 +81,13 @@ impl NativeFleet {
     #[napi(catch_unwind)]
     pub fn read_async(&self, lease: bool, wait: &NativeWait) -> Promised<FleetParts> {
         let fleet = Arc::clone(&self.fleet);
-        promise(wait, Patience::Unlimited, move || read(&fleet, lease))
+        promise(wait, Patience::Unlimited, move || Ok(read(&fleet, lease)))
     }
 
     /// The same on the calling thread.
     #[napi(catch_unwind)]
     pub fn read_sync(&self, lease: bool) -> Answer<FleetParts> {
-        Answer::of(|| read(&self.fleet, lease))
+        Answer::of(|| Ok(read(&self.fleet, lease)))
     }
 
     /// Forgets what was found.
@@ -98,14 +100,59 @@ impl NativeFleet {
     }
 }
 
-fn read(fleet: &Fleet, lease: bool) -> Result<FleetParts> {
+/// Every record below a directory, read once; nothing is kept.
+#[napi(catch_unwind)]
+pub fn read_fleet_async(
+    host: &NativeHost,
+    root: String,
+    bounds: BoundParts,
+    set: OptionParts,
+    lease: bool,
+    wait: &NativeWait,
+) -> Promised<FleetParts> {
+    let (host, options) = (host.host.clone(), options(&set));
+    promise(wait, Patience::Unlimited, move || gather(&host, &root, &bounds.into(), &options?, lease))
+}
+
+/// The same on the calling thread.
+#[napi(catch_unwind)]
+pub fn read_fleet_sync(
+    host: &NativeHost,
+    root: String,
+    bounds: BoundParts,
+    set: OptionParts,
+    lease: bool,
+) -> Answer<FleetParts> {
+    Answer::of(|| gather(&host.host, &root, &bounds.into(), &options(&set)?, lease))
+}
+
+fn read(fleet: &Fleet, lease: bool) -> FleetParts {
     let mut sheet = Sheet::default();
     let summary = fleet.for_each(fleet_probe(lease), |entry| sheet.push(entry.path, Some(entry.derived)));
-    Ok(FleetParts {
+    parts(sheet, summary)
+}
+
+fn gather(
+    host: &Host,
+    root: &str,
+    bounds: &FleetOptions,
+    options: &Options,
+    lease: bool,
+) -> Result<FleetParts> {
+    let mut sheet = Sheet::default();
+    let add = |part: &mut FleetSheet, entry: EntryRef<'_>| part.push(&entry);
+    let summary = gather_fleet(root, bounds, fleet_probe(lease), options, host, add, |part| {
+        part.iter().for_each(|(path, derived)| sheet.push(path, Some(derived)));
+    })?;
+    Ok(parts(sheet, summary))
+}
+
+fn parts(sheet: Sheet, summary: FleetSummary) -> FleetParts {
+    FleetParts {
         entries: sheet.into(),
         valid_until_ms: summary.valid_until_ms.map(BigInt::from),
         left_out: summary.left_out.into(),
-    })
+    }
 }
 
 pub(super) fn fleet_probe(lease: bool) -> FleetProbe {

@@ -1,14 +1,16 @@
 //! `gallivant.Fleet` and what it reads.
 //!
-//! What a read found stays in a [`Sheet`]. Python's objects are made when they are asked for, so that a fleet of
-//! which a program looks at three seats costs three objects.
+//! What a read found stays in a sheet of the core's. Python's objects are made when they are asked for, so that a fleet of
+//! which a program looks at three seats costs three objects, and are told again while they stay the same.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use gallivant_core::harness_state::{self as core, FleetOptions, FleetProbe, FleetSummary};
+use gallivant_core::harness_state::{
+    self as core, FleetComparison, FleetOptions, FleetProbe, FleetSheet, FleetSummary, gather_fleet,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
@@ -16,7 +18,6 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 use super::options::{Options, options_of};
 use super::probe::fleet_probe_of;
 use super::record::State;
-use super::sheet::Sheet;
 use crate::argument::{Given, taken};
 use crate::call;
 use crate::host::host_of;
@@ -49,14 +50,16 @@ pub(super) fn bounds_of(
 /// once the read returns, and what is found and its order are the same whatever the number.
 ///
 /// The first read walks the tree. Later ones open only what has changed since. Above 1,024 agents' directories with
-/// nothing below them, a record that appears below one of those is found by the eighth read at the latest.
+/// nothing below them, a record that appears below one of those is found by the eighth read at the latest. A read that
+/// finds what the one before it found answers the same view, which the fleet keeps for that.
 ///
 /// Raises `HarnessStateInputError` with reason `path` for the empty path, with reason `probe` for another probe.
 #[pyclass(frozen, module = "gallivant")]
-#[derive(Debug)]
 pub(crate) struct Fleet {
     fleet: core::Fleet,
     probe: FleetProbe,
+    /// What was told last. Never waited for: in a forked child it may stay in use for ever.
+    told: Mutex<Option<Py<FleetView>>>,
 }
 
 #[pymethods]
@@ -81,19 +84,36 @@ impl Fleet {
         let bounds = bounds_of(max_depth, max_records, max_directories, threads);
         let (probe, options, host) = (fleet_probe_of(probe)?, options_of(options), host_of(host));
         let fleet = call::fallible(py, || core::Fleet::open(root.0, &bounds, &options, &host))?;
-        Ok(Fleet { fleet, probe })
+        Ok(Fleet { fleet, probe, told: Mutex::default() })
     }
 
     /// Every record, and what may be concluded from each now. What cannot be read is an entry that is unknown, what was
     /// not looked at is said in `left_out`, and a root that does not exist has no entries.
-    fn read(&self, py: Python<'_>) -> PyResult<FleetView> {
-        let mut sheet = Sheet::default();
-        let summary = call::infallible(py, || self.fleet.for_each(self.probe, |entry| sheet.push(&entry)))?;
-        FleetView::of(py, sheet, summary)
+    fn read(&self, py: Python<'_>) -> PyResult<Py<FleetView>> {
+        let told = self.told.try_lock().ok().and_then(|told| told.as_ref().map(|view| view.clone_ref(py)));
+        let before = told.as_ref().map(|view| Arc::clone(&view.get().sheet)).unwrap_or_default();
+        let mut comparison = FleetComparison::with(&before);
+        let summary =
+            call::infallible(py, || self.fleet.for_each(self.probe, |entry| comparison.push(&entry)))?;
+        let changed = comparison.into_changed();
+        if let (None, Some(view)) = (&changed, told)
+            && view.get().summary == summary
+        {
+            return Ok(view);
+        }
+        let sheet = changed.map_or(before, Arc::new);
+        let view = Py::new(py, FleetView::of(py, sheet, summary)?)?;
+        if let Ok(mut told) = self.told.try_lock() {
+            *told = Some(view.clone_ref(py));
+        }
+        Ok(view)
     }
 
     /// Forgets what was found, so that the next read walks the whole tree again.
     fn forget(&self, py: Python<'_>) -> PyResult<()> {
+        if let Ok(mut told) = self.told.try_lock() {
+            *told = None;
+        }
         call::infallible(py, || self.fleet.forget())
     }
 
@@ -126,7 +146,14 @@ pub(crate) fn read_fleet(
     options: Option<&Bound<'_, Options>>,
     host: Option<&Bound<'_, TestHost>>,
 ) -> PyResult<FleetView> {
-    Fleet::new(py, root, max_depth, max_records, max_directories, threads, probe, options, host)?.read(py)
+    let bounds = bounds_of(max_depth, max_records, max_directories, threads);
+    let (probe, options, host) = (fleet_probe_of(probe)?, options_of(options), host_of(host));
+    let mut sheet = FleetSheet::default();
+    let summary = call::fallible(py, || {
+        let add = |part: &mut FleetSheet, entry: core::EntryRef<'_>| part.push(&entry);
+        gather_fleet(root.0, &bounds, probe, &options, &host, add, |part| sheet.append(&part))
+    })?;
+    FleetView::of(py, Arc::new(sheet), summary)
 }
 
 const ZERO: Given<u64> = Given(0);
@@ -171,8 +198,8 @@ pub(crate) struct FleetEntry {
 }
 
 enum EntryPath {
-    /// This place of a sheet; the state is made from it when it is asked for.
-    Lent(Arc<Sheet>, usize),
+    /// An entry of a sheet; the state is made from it when it is asked for.
+    Lent(Arc<FleetSheet>, usize),
     Own(String),
 }
 
@@ -194,7 +221,7 @@ impl FleetEntry {
     #[getter]
     fn path(&self) -> &str {
         match &self.path {
-            EntryPath::Lent(sheet, position) => sheet.path(*position),
+            EntryPath::Lent(sheet, position) => sheet.get(*position).map_or("", |(path, _)| path),
             EntryPath::Own(path) => path,
         }
     }
@@ -203,7 +230,10 @@ impl FleetEntry {
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<Py<State>> {
         let state = self.state.get_or_try_init(py, || match &self.path {
-            EntryPath::Lent(sheet, position) => Py::new(py, State::from(sheet.derived(*position))),
+            EntryPath::Lent(sheet, position) => {
+                let (_, derived) = sheet.get(*position).expect("an entry of the sheet");
+                Py::new(py, State::from(derived))
+            }
             EntryPath::Own(_) => unreachable!("an entry that was made of a state has it"),
         })?;
         Ok(state.clone_ref(py))
@@ -232,8 +262,8 @@ impl FleetEntry {
 /// `len(view)`, `view[3]`, `for entry in view`.
 #[pyclass(frozen, sequence, module = "gallivant")]
 pub(crate) struct FleetView {
-    sheet: Arc<Sheet>,
-    valid_until_ms: Option<u64>,
+    sheet: Arc<FleetSheet>,
+    summary: FleetSummary,
     entries: PyOnceLock<Py<PyTuple>>,
     left_out: Py<LeftOut>,
 }
@@ -241,10 +271,9 @@ pub(crate) struct FleetView {
 impl FleetView {
     const FIELDS: &'static [&'static str] = &["entries", "valid_until_ms", "left_out"];
 
-    fn of(py: Python<'_>, sheet: Sheet, summary: FleetSummary) -> PyResult<Self> {
-        let left_out = Py::new(py, LeftOut::from(summary.left_out))?;
-        let (sheet, valid_until_ms) = (Arc::new(sheet), summary.valid_until_ms);
-        Ok(FleetView { sheet, valid_until_ms, entries: PyOnceLock::new(), left_out })
+    fn of(py: Python<'_>, sheet: Arc<FleetSheet>, summary: FleetSummary) -> PyResult<Self> {
+        let left_out = Py::new(py, LeftOut::from(summary.left_out.clone()))?;
+        Ok(FleetView { sheet, summary, entries: PyOnceLock::new(), left_out })
     }
 
     fn made<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
@@ -272,8 +301,8 @@ impl FleetView {
     ) -> PyResult<Self> {
         let made = PyOnceLock::new();
         made.get_or_try_init(py, || PyTuple::new(py, entries).map(Bound::unbind))?;
-        let (sheet, valid_until_ms) = (Arc::default(), taken(valid_until_ms));
-        Ok(FleetView { sheet, valid_until_ms, entries: made, left_out })
+        let summary = FleetSummary { valid_until_ms: taken(valid_until_ms), ..FleetSummary::default() };
+        Ok(FleetView { sheet: Arc::default(), summary, entries: made, left_out })
     }
 
     /// The records.
@@ -286,7 +315,7 @@ impl FleetView {
     /// time alone changes none.
     #[getter]
     fn valid_until_ms(&self) -> Option<u64> {
-        self.valid_until_ms
+        self.summary.valid_until_ms
     }
 
     /// What was not looked at.

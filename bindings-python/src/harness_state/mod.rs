@@ -3,7 +3,7 @@
 //! - `options`, `observation`, `record`, `extension`, `outcome`: the values that go in and come out;
 //! - `claims`, `writer`, `ownership`, `session`: writing;
 //! - `reader`, `explain`, `probe`, `process`: reading;
-//! - `fleet`, `sheet`, `watch`, `change`: reading many, and being told of changes;
+//! - `fleet`, `watch`, `change`: reading many, and being told of changes;
 //! - `environment`, `hook`: handing a session to its siblings, and what events of harnesses mean.
 
 mod change;
@@ -22,7 +22,6 @@ mod process;
 mod reader;
 mod record;
 mod session;
-mod sheet;
 mod watch;
 mod writer;
 

@@ -28,6 +28,7 @@ mod environment;
 mod explain;
 mod extension;
 mod fleet;
+mod fleet_sheet;
 mod fleet_tree;
 mod hook;
 mod hook_check;
@@ -65,6 +66,7 @@ pub use fleet::{
     EntryRef, Fleet, FleetEntry, FleetOptions, FleetProbe, FleetSummary, FleetView, LeftOut, gather_fleet,
     read_fleet,
 };
+pub use fleet_sheet::{FleetComparison, FleetSheet};
 pub use hook::{
     HOOK_DEADLINE, HOOK_LOCK_WAIT, HookOutcome, HookReport, note, observe_hook, observe_hook_for,
 };

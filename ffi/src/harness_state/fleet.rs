@@ -2,7 +2,9 @@
 
 use std::ffi::c_char;
 
-use gallivant_core::harness_state::{Fleet, FleetOptions, LeftOut};
+use gallivant_core::harness_state::{
+    DerivedRef, EntryRef, Fleet, FleetOptions, FleetSheet, FleetSummary, LeftOut, gather_fleet,
+};
 use gallivant_core::{Host, Result};
 
 use super::options::{self, gallivant_harness_state_options};
@@ -179,21 +181,44 @@ pub unsafe extern "C" fn gallivant_harness_state_fleet_read(
             let probe = probe::of_fleet(probe, &fleet.host)?;
             let mut buffer = Filling::of(buffer)?;
             let out = OutSized::new(summary, "summary")?;
-            let found = fleet.fleet.for_each(probe, |entry| {
-                let derived = entry.derived;
-                let [reason, exit, harness, incarnation] = record::texts_of(&derived);
-                let texts = [Some(entry.path), reason, exit, harness, incarnation];
-                buffer.add(texts, |views| record::derived_with(&derived, views));
-            });
-            let left_out = left_out(&found.left_out, &mut buffer.texts);
-            out.set(gallivant_harness_state_fleet_summary {
-                struct_size: 0,
-                count: found.entries,
-                filled: buffer.filled,
-                texts_needed: buffer.texts.needed(),
-                valid_until_ms: found.valid_until_ms.into(),
-                left_out,
-            });
+            let found = fleet.fleet.for_each(probe, |entry| buffer.add(entry.path, &entry.derived));
+            out.set(buffer.summary(&found));
+            Ok(())
+        })
+    }
+}
+
+/// Reads every record below a directory once and keeps nothing: for a program that reads and ends, or looks so seldom that
+/// most has changed. All arguments are as with `gallivant_harness_state_fleet_open` and `gallivant_harness_state_fleet_read`,
+/// and so is what it answers; but a call with a larger buffer reads the disk again, and may find more. Memory grows in blocks
+/// of some hundred records.
+///
+/// Errors: `GALLIVANT_HARNESS_STATE_INPUT` with reason `path` for the empty path.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gallivant_harness_state_fleet_read_once(
+    root: *const c_char,
+    root_length: usize,
+    bounds: *const gallivant_harness_state_fleet_options,
+    options: *const gallivant_harness_state_options,
+    probe: *const gallivant_harness_state_probe,
+    buffer: *const gallivant_harness_state_fleet_buffer,
+    summary: *mut gallivant_harness_state_fleet_summary,
+    error: *mut *mut gallivant_error,
+) -> i32 {
+    // SAFETY: by the conventions.
+    unsafe {
+        call(error, || {
+            let root = gallivant_str::new(root, root_length).text("root")?;
+            let bounds = self::bounds(bounds)?;
+            let (options, host) = options::options(options)?;
+            let probe = probe::of_fleet(probe, &host)?;
+            let mut buffer = Filling::of(buffer)?;
+            let out = OutSized::new(summary, "summary")?;
+            let add = |part: &mut FleetSheet, entry: EntryRef<'_>| part.push(&entry);
+            let found = gather_fleet(root, &bounds, probe, &options, &host, add, |part| {
+                part.iter().for_each(|(path, derived)| buffer.add(path, &derived));
+            })?;
+            out.set(buffer.summary(&found));
             Ok(())
         })
     }
@@ -295,18 +320,27 @@ impl Filling {
         }
     }
 
-    /// Adds a seat with these texts, the path first, if there is room for all of it and everything before has found its
-    /// place.
-    fn add(
-        &mut self,
-        texts: [Option<&str>; 5],
-        derived: impl FnOnce([gallivant_str; 4]) -> gallivant_harness_state_derived,
-    ) {
-        let held = self.texts.hold(texts);
+    /// Adds a seat if there is room for all of it and everything before has found its place.
+    fn add(&mut self, path: &str, derived: &DerivedRef<'_>) {
+        let [reason, exit, harness, incarnation] = record::texts_of(derived);
+        let held = self.texts.hold([Some(path), reason, exit, harness, incarnation]);
         self.fits &= held.is_some() && self.filled < self.seats.capacity();
-        let (true, Some([path, reason, exit, harness, incarnation])) = (self.fits, held) else { return };
-        let derived = derived([reason, exit, harness, incarnation]);
+        let (true, Some([path, texts @ ..])) = (self.fits, held) else { return };
+        let derived = record::derived_with(derived, texts);
         let seat = gallivant_harness_state_seat { struct_size: 0, path, derived };
         self.filled += usize::from(self.seats.set(self.filled, seat));
+    }
+
+    /// What is said besides the seats, once all have been added.
+    fn summary(&mut self, found: &FleetSummary) -> gallivant_harness_state_fleet_summary {
+        let left_out = left_out(&found.left_out, &mut self.texts);
+        gallivant_harness_state_fleet_summary {
+            struct_size: 0,
+            count: found.entries,
+            filled: self.filled,
+            texts_needed: self.texts.needed(),
+            valid_until_ms: found.valid_until_ms.into(),
+            left_out,
+        }
     }
 }
