@@ -3,6 +3,10 @@
 use super::derive::DerivedRef;
 use super::fleet::EntryRef;
 
+/// How many entries there is room for at first, and for how many bytes of texts of each: a path and a token.
+const ROOM: usize = 128;
+const TEXTS_A_ROW: usize = 64;
+
 /// Entries of a fleet in the order of their paths. All their texts are in one, so that ten thousand take a few allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetSheet {
@@ -25,6 +29,10 @@ struct Row {
 impl FleetSheet {
     /// Adds an entry, of which the record is not kept.
     pub fn push(&mut self, entry: &EntryRef<'_>) {
+        if self.rows.is_empty() {
+            self.rows.reserve(ROOM);
+            self.texts.reserve(ROOM * TEXTS_A_ROW);
+        }
         let begin = self.texts.len();
         let mut keep = |text: &str| {
             self.texts.push_str(text);

@@ -12,9 +12,8 @@ pub(crate) use sharing::{PieceEnd, Sharing};
 use walk::Walk;
 
 use super::fleet::{FleetOptions, LeftOut};
-use super::seat::{RECORD, Stored, Unreadable};
+use super::seat::{Emptied, RECORD, Stored, Unreadable};
 use crate::host::Host;
-use crate::json::strict::Spare;
 use crate::storage::{Directory, FileIdentity, Look};
 
 /// Up to so many agents' directories are each looked at in every pass.
@@ -37,7 +36,7 @@ pub(crate) struct Tree {
 
 struct Folder {
     /// Where the record is or would be, below the root.
-    record_path: Box<str>,
+    record_path: String,
     /// How much of that is the directory's own path; nothing for the root.
     path_bytes: u32,
     /// What the directory looked like when it was listed last; none where it has to be listed again in any case.
@@ -158,7 +157,7 @@ impl Tree {
         if self.root.as_ref().is_some_and(|(known, _)| *known != identity) {
             self.forget_all(pass);
         }
-        let (_, folder) = self.root.get_or_insert_with(|| (identity, Folder::new(RECORD.into())));
+        let (_, folder) = self.root.get_or_insert_with(|| (identity, Folder::root()));
         let turns = self.leaves.div_ceil(ALL_UP_TO).clamp(1, MOST_TURNS);
         let mut walk = Walk {
             directory: &*directory,
@@ -171,7 +170,8 @@ impl Tree {
             turn: self.passes % turns,
             turns,
             buffer: Vec::new(),
-            spare: Spare::default(),
+            emptied: Emptied::default(),
+            listed: None,
             left_out: LeftOut::default(),
             pass,
         };
@@ -225,8 +225,40 @@ impl Tree {
     }
 }
 
+/// Where the record of a directory in another one is.
+fn join(record_path: &mut String, above: &Folder, name: &str) {
+    if above.path_bytes > 0 {
+        record_path.push_str(above.path());
+        record_path.push('/');
+    }
+    for part in [name, "/", RECORD] {
+        record_path.push_str(part);
+    }
+}
+
 impl Folder {
-    fn new(record_path: Box<str>) -> Self {
+    /// The root, or a directory that is given its place afterwards.
+    fn root() -> Self {
+        Folder::at(RECORD.to_owned())
+    }
+
+    /// A directory in another one.
+    fn below(above: &Folder, name: &str) -> Self {
+        let length = above.path_bytes as usize + "/".len() + name.len() + "/".len() + RECORD.len();
+        let mut record_path = String::with_capacity(length);
+        join(&mut record_path, above, name);
+        Folder::at(record_path)
+    }
+
+    /// The same in the memory of one of which nothing is kept.
+    fn put_below(&mut self, above: &Folder, name: &str) {
+        let mut record_path = std::mem::take(&mut self.record_path);
+        record_path.clear();
+        join(&mut record_path, above, name);
+        *self = Folder::at(record_path);
+    }
+
+    fn at(record_path: String) -> Self {
         let above = record_path.len().saturating_sub("/".len() + RECORD.len());
         let path_bytes = u32::try_from(above).unwrap_or_default();
         Folder {

@@ -63,6 +63,21 @@ pub(crate) struct ParsedRecord {
     pub(crate) file: OpenFile,
 }
 
+/// The memory of records that were taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Emptied {
+    texts: Spare,
+    boxed: Option<Box<ParsedRecord>>,
+}
+
+impl Emptied {
+    /// Takes a record apart, for the next one that is read.
+    pub(crate) fn give(&mut self, mut parsed: Box<ParsedRecord>) {
+        codec::take_apart(&mut parsed.record, &mut self.texts);
+        self.boxed = Some(parsed);
+    }
+}
+
 impl Stored {
     pub(crate) fn read(directory: &dyn Directory, name: &str) -> Stored {
         let mut bytes = Vec::new();
@@ -72,11 +87,11 @@ impl Stored {
 
     /// What was read, judged.
     pub(crate) fn of(file: io::Result<OpenFile>, bytes: Vec<u8>) -> Stored {
-        Stored::of_with(file, bytes, &mut Spare::default())
+        Stored::of_with(file, bytes, &mut Emptied::default())
     }
 
     /// As [`Stored::of`], in the memory of records that were taken apart.
-    pub(crate) fn of_with(file: io::Result<OpenFile>, bytes: Vec<u8>, spare: &mut Spare) -> Stored {
+    pub(crate) fn of_with(file: io::Result<OpenFile>, bytes: Vec<u8>, emptied: &mut Emptied) -> Stored {
         match file {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stored::Absent,
             Err(error) => Stored::Unreadable(Unreadable::Io(error)),
@@ -84,9 +99,16 @@ impl Stored {
                 let message = format!("larger than a record can be, bytes=`{}`", file.metadata.size);
                 Stored::Unreadable(Unreadable::Malformed(message, Salvage::default()))
             }
-            Ok(file) => match codec::decode_with(&bytes, spare) {
+            Ok(file) => match codec::decode_with(&bytes, &mut emptied.texts) {
                 Ok(record) => {
-                    Stored::Parsed(Box::new(ParsedRecord { record, bytes, all_known: false, file }))
+                    let parsed = ParsedRecord { record, bytes, all_known: false, file };
+                    Stored::Parsed(match emptied.boxed.take() {
+                        Some(mut boxed) => {
+                            *boxed = parsed;
+                            boxed
+                        }
+                        None => Box::new(parsed),
+                    })
                 }
                 Err(malformed) => {
                     Stored::Unreadable(Unreadable::Malformed(malformed.to_string(), codec::salvage(&bytes)))

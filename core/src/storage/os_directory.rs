@@ -4,7 +4,10 @@
 //! Every descriptor is close-on-exec from the call that opens it. Opening, reading, writing, syncing and locking are
 //! repeated when a signal interrupts them; changes of names are not, because what was interrupted may have been done.
 
+use std::ffi::CStr;
 use std::io;
+#[cfg(target_os = "linux")]
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -329,27 +332,22 @@ impl Directory for OsDirectory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| fs::openat(&self.fd, path, flags, Mode::empty()))?;
         let metadata = metadata_of(&fs::fstat(&fd)?);
-        let mut entries = fs::Dir::new(fd)?;
-        while let Some(entry) = entries.read() {
-            let entry = entry?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let file_type = match entry.file_type() {
+        each_entry(&fd, |name, file_type| {
+            let file_type = match file_type {
                 // The file system does not say it in its listing.
-                fs::FileType::Unknown => {
-                    match fs::statat(entries.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
-                        Ok(stat) => metadata_of(&stat).file_type,
-                        // Removed since.
-                        Err(Errno::NOENT) => continue,
-                        Err(error) => return Err(error.into()),
-                    }
-                }
+                fs::FileType::Unknown => match fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => metadata_of(&stat).file_type,
+                    // Removed since.
+                    Err(Errno::NOENT) => return Ok(()),
+                    Err(error) => return Err(error),
+                },
                 told => file_type_of(told),
             };
-            visit(name.to_bytes(), file_type);
-        }
+            if !matches!(name.to_bytes(), b"." | b"..") {
+                visit(name.to_bytes(), file_type);
+            }
+            Ok(())
+        })?;
         Ok(metadata)
     }
 
@@ -388,6 +386,34 @@ fn rename_with(fd: &OwnedFd, from: &str, to: &str, how: RenameFlags) -> io::Resu
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn rename_with(_fd: &OwnedFd, _from: &str, _to: &str, _how: ()) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Visits what is in an open directory, itself and the one above it included.
+#[cfg(target_os = "linux")]
+fn each_entry(
+    fd: &OwnedFd,
+    mut visit: impl FnMut(&CStr, fs::FileType) -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    // For some hundred names at a time, of which none is copied.
+    let mut room = [MaybeUninit::<u8>::uninit(); 16 * 1024];
+    let mut entries = fs::RawDir::new(fd, &mut room);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        visit(entry.file_name(), entry.file_type())?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn each_entry(
+    fd: &OwnedFd,
+    mut visit: impl FnMut(&CStr, fs::FileType) -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    for entry in fs::Dir::read_from(fd)? {
+        let entry = entry?;
+        visit(entry.file_name(), entry.file_type())?;
+    }
+    Ok(())
 }
 
 /// The bits of a mode, which fit in the narrowest type of it.

@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use super::walk::Walk;
 use super::{Folder, Pass, Scope, Taker};
 use crate::harness_state::fleet::{FleetOptions, LeftOut};
+use crate::harness_state::seat::Emptied;
 use crate::host::Host;
-use crate::json::strict::Spare;
 use crate::storage::Directory;
 
 /// A directory with fewer directories in it is walked before a thread would have begun.
@@ -130,7 +130,8 @@ impl Shared<'_, '_> {
             turn: 0,
             turns: 1,
             buffer: Vec::new(),
-            spare: Spare::default(),
+            emptied: Emptied::default(),
+            listed: None,
             left_out: LeftOut::default(),
         };
         let mut gone = Vec::new();
@@ -159,9 +160,9 @@ impl Shared<'_, '_> {
 }
 
 impl Walk<'_, '_> {
-    /// Whether what is below this directory is worth several threads, and there are any.
-    pub(super) fn is_shared(&self, folder: &Folder) -> bool {
-        self.pass.sharing.is_some() && folder.below.len() >= SHARED_FROM
+    /// Whether so many directories in one are worth several threads, and there are any.
+    pub(super) fn shares(&self, directories: usize) -> bool {
+        self.pass.sharing.is_some() && directories >= SHARED_FROM
     }
 
     /// Walks what is below a directory together with other threads, and answers how many of the directories in it are done
@@ -234,7 +235,7 @@ impl Walk<'_, '_> {
         drop(shared);
         let done = (counted * size).min(folder.below.len());
         for folder in &mut folder.below[done..] {
-            *folder = Folder::new(std::mem::take(&mut folder.record_path));
+            *folder = Folder::at(std::mem::take(&mut folder.record_path));
         }
         for place in gone.iter().rev() {
             folder.below.remove(*place);

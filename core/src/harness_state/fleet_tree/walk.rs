@@ -5,12 +5,12 @@
 //! Names are resolved below the root's descriptor, so that no directory is opened but to be listed.
 
 use std::io;
+use std::ops::Range;
 
 use super::{Asked, Folder, Kept, Own, Pass, Scope};
-use crate::harness_state::codec::{self, MAX_RECORD_BYTES};
+use crate::harness_state::codec::MAX_RECORD_BYTES;
 use crate::harness_state::fleet::LeftOut;
-use crate::harness_state::seat::{RECORD, Stored, Unreadable};
-use crate::json::strict::Spare;
+use crate::harness_state::seat::{Emptied, Stored, Unreadable};
 use crate::storage::{Directory, FileType, Look, Metadata};
 
 /// Where a pass stands.
@@ -28,8 +28,38 @@ pub(super) struct Walk<'a, 'b> {
     pub(super) turns: usize,
     pub(super) buffer: Vec<u8>,
     /// The memory of records that were handed on.
-    pub(super) spare: Spare,
+    pub(super) emptied: Emptied,
+    /// What is in the directory that was listed last, where it is gone through name by name.
+    pub(super) listed: Option<Names>,
     pub(super) left_out: LeftOut,
+}
+
+/// The names of the directories in one, in the memory of one text.
+#[derive(Default)]
+pub(super) struct Names {
+    joined: String,
+    places: Vec<Range<usize>>,
+}
+
+impl Names {
+    fn push(&mut self, name: &str) {
+        let begin = self.joined.len();
+        self.joined.push_str(name);
+        self.places.push(begin..self.joined.len());
+    }
+
+    fn sort(&mut self) {
+        let joined = &self.joined;
+        self.places.sort_unstable_by(|a, b| joined[a.clone()].cmp(&joined[b.clone()]));
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        self.places.iter().map(|place| &self.joined[place.clone()])
+    }
 }
 
 /// Whether a directory stands where it was.
@@ -64,12 +94,17 @@ impl Walk<'_, '_> {
             && let Some(kept) = folder.kept.take()
         {
             handed(self.directory, folder.path(), &kept.stored);
-            if let Stored::Parsed(mut parsed) = kept.stored {
-                codec::take_apart(&mut parsed.record, &mut self.spare);
+            if let Stored::Parsed(parsed) = kept.stored {
+                self.emptied.give(parsed);
             }
         }
         self.sum_up(folder);
-        let mut position = if self.is_shared(folder) { self.share_below(folder, depth) } else { 0 };
+        if let Some(names) = self.listed.take() {
+            self.go_by_name(folder, &names, depth);
+            return true;
+        }
+        let is_shared = self.shares(folder.below.len());
+        let mut position = if is_shared { self.share_below(folder, depth) } else { 0 };
         while position < folder.below.len() {
             if self.is_full() {
                 let rest = folder.below.split_off(position);
@@ -90,6 +125,19 @@ impl Walk<'_, '_> {
             folder.below = Vec::new();
         }
         true
+    }
+
+    /// Goes through directories of which nothing is kept, in the memory of one.
+    fn go_by_name(&mut self, above: &Folder, names: &Names, depth: u32) {
+        let mut folder = Folder::root();
+        for (position, name) in names.iter().enumerate() {
+            if self.is_full() {
+                self.left_out.too_many += (names.len() - position) as u64;
+                break;
+            }
+            folder.put_below(above, name);
+            self.go(&mut folder, depth + 1);
+        }
     }
 
     /// Whether the bounds are reached.
@@ -158,16 +206,13 @@ impl Walk<'_, '_> {
     }
 
     fn list(&mut self, folder: &mut Folder, depth: u32) -> Standing {
-        let (mut joined, mut places) = (String::new(), Vec::new());
+        let mut names = Names::default();
         let (mut own, enters) = (Own::default(), depth < self.pass.bounds.max_depth);
         let listed = self.directory.list(folder.path(), &mut |name, file_type| {
             if file_type == FileType::Directory {
                 match std::str::from_utf8(name) {
                     _ if !enters => own.too_deep += 1,
-                    Ok(name) => {
-                        places.push(joined.len()..joined.len() + name.len());
-                        joined.push_str(name);
-                    }
+                    Ok(name) => names.push(name),
                     Err(_) => own.unnameable += 1,
                 }
             }
@@ -176,24 +221,30 @@ impl Walk<'_, '_> {
             Ok(metadata) => metadata,
             Err(error) => return self.unreadable(folder, error),
         };
-        let mut names: Vec<&str> = places.into_iter().map(|place| &joined[place]).collect();
-        names.sort_unstable();
+        folder.left_out = own;
+        folder.look = Some(Look::new(metadata, self.at_ms));
+        names.sort();
+        if self.pass.handed.is_some() && !self.shares(names.len()) {
+            self.listed = Some(names);
+        } else {
+            self.keep(folder, &names);
+        }
+        Standing::Changed
+    }
+
+    /// Keeps of what is below a directory what is in it still, and makes what is new.
+    fn keep(&mut self, folder: &mut Folder, names: &Names) {
         let mut known =
             std::mem::replace(&mut folder.below, Vec::with_capacity(names.len())).into_iter().peekable();
-        for name in names {
+        for name in names.iter() {
             while let Some(gone) = known.next_if(|folder| folder.name() < name) {
                 self.tell_all(&gone);
             }
-            folder.below.push(match known.next_if(|folder| folder.name() == name) {
-                Some(folder) => folder,
-                None if folder.path() == "." => Folder::new([name, "/", RECORD].concat().into()),
-                None => Folder::new([folder.path(), "/", name, "/", RECORD].concat().into()),
-            });
+            let below = known.next_if(|folder| folder.name() == name);
+            let below = below.unwrap_or_else(|| Folder::below(folder, name));
+            folder.below.push(below);
         }
         known.for_each(|gone| self.tell_all(&gone));
-        folder.left_out = own;
-        folder.look = Some(Look::new(metadata, self.at_ms));
-        Standing::Changed
     }
 
     fn unreadable(&mut self, folder: &mut Folder, error: io::Error) -> Standing {
@@ -237,7 +288,7 @@ impl Walk<'_, '_> {
             Ok(file) if !file.through_link => Some(Look::new(file.metadata, self.at_ms)),
             Ok(_) | Err(_) => None,
         };
-        let mut stored = Stored::of_with(file, bytes, &mut self.spare);
+        let mut stored = Stored::of_with(file, bytes, &mut self.emptied);
         match &mut stored {
             Stored::Absent => return None,
             Stored::Parsed(parsed) => self.buffer = std::mem::take(&mut parsed.bytes),
