@@ -4,7 +4,7 @@ use gallivant_core::harness_state as core;
 use pyo3::prelude::*;
 
 use super::fleet::LeftOut;
-use super::record::State;
+use super::state::State;
 use crate::value::{Listed, value};
 
 value! {

@@ -3,7 +3,8 @@
 use gallivant_core::harness_state as core;
 use pyo3::prelude::*;
 
-use super::record::{Record, State};
+use super::record::Record;
+use super::state::State;
 use crate::value::{Listed, value};
 
 value! {

@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyIterator, PyTuple};
 
 use super::options::{Options, options_of};
 use super::probe::fleet_probe_of;
-use super::record::State;
+use super::state::State;
 use crate::argument::{Given, taken};
 use crate::call;
 use crate::host::host_of;
@@ -230,10 +230,7 @@ impl FleetEntry {
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<Py<State>> {
         let state = self.state.get_or_try_init(py, || match &self.path {
-            EntryPath::Lent(sheet, position) => {
-                let (_, derived) = sheet.get(*position).expect("an entry of the sheet");
-                Py::new(py, State::from(derived))
-            }
+            EntryPath::Lent(sheet, position) => Py::new(py, State::lent(sheet, *position)),
             EntryPath::Own(_) => unreachable!("an entry that was made of a state has it"),
         })?;
         Ok(state.clone_ref(py))

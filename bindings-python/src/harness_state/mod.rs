@@ -2,7 +2,7 @@
 //!
 //! - `options`, `observation`, `record`, `extension`, `outcome`: the values that go in and come out;
 //! - `claims`, `writer`, `ownership`, `session`: writing;
-//! - `reader`, `explain`, `probe`, `process`: reading;
+//! - `reader`, `state`, `explain`, `probe`, `process`: reading;
 //! - `fleet`, `watch`, `change`: reading many, and being told of changes;
 //! - `environment`, `hook`: handing a session to its siblings, and what events of harnesses mean.
 
@@ -22,6 +22,7 @@ mod process;
 mod reader;
 mod record;
 mod session;
+mod state;
 mod watch;
 mod writer;
 
@@ -38,7 +39,8 @@ pub(crate) use outcome::{Claim, Heartbeat, Report, Tick};
 pub(crate) use ownership::{CurrentOwnership, OwnershipGuard};
 pub(crate) use process::ProcessIdentity;
 pub(crate) use reader::{Reader, Snapshot};
-pub(crate) use record::{Record, State};
+pub(crate) use record::Record;
 pub(crate) use session::Session;
+pub(crate) use state::State;
 pub(crate) use watch::Watch;
 pub(crate) use writer::Writer;

@@ -1,6 +1,4 @@
-//! `gallivant.Record`, what stands on disk, and `gallivant.State`, what may be concluded from it.
-
-use std::borrow::Cow;
+//! `gallivant.Record`, what stands on disk.
 
 use gallivant_core::harness_state as core;
 use gallivant_core::harness_state::Word;
@@ -90,72 +88,4 @@ impl Record {
 
 pub(super) fn spelled<T: Copy>(word: &Word<T>, known: impl Fn(T) -> &'static str) -> String {
     word.spelled.as_deref().unwrap_or_else(|| known(word.value)).to_owned()
-}
-
-value! {
-    /// What a reader concludes.
-    ///
-    /// Where nothing definite can be concluded `state` is `unknown` and `reason` says why in one of the words of
-    /// `UNKNOWN_*`; `blocked_on`, `input_buffer` and `ask` are then unknown too, `since_ms` and `exit` None.
-    State {
-        /// What the harness is doing.
-        state: Cow<'static, str>,
-        /// Whom it waits for.
-        blocked_on: Cow<'static, str>,
-        /// Whether text waits in its input line.
-        input_buffer: Cow<'static, str>,
-        /// What a person is asked for.
-        ask: Cow<'static, str>,
-        /// When this began, wall clock in ms since 1970.
-        since_ms: Option<u64> = None,
-        /// How it ended.
-        exit: Option<String> = None,
-        /// The writer's reason, or why the state is unknown.
-        reason: Option<String> = None,
-        /// Evidence: the harness's name.
-        harness: Option<String> = None,
-        /// Evidence: when the record was written or last confirmed, wall clock in ms since 1970.
-        observed_at_ms: Option<u64> = None,
-        /// Evidence: the record's ownership sequence.
-        ownership_sequence: Option<u64> = None,
-        /// Evidence: how often the observation has changed.
-        transition_sequence: Option<u64> = None,
-        /// Evidence: the token of the session that wrote the record.
-        evidence_incarnation: Option<String> = None,
-        /// The instant at which this answer next changes by time alone, wall clock in ms since 1970; None where
-        /// time alone changes nothing.
-        valid_until_ms: Option<u64> = None,
-    }
-
-    /// Whether nothing definite can be concluded.
-    #[getter]
-    fn is_unknown(&self) -> bool {
-        self.state == core::State::Unknown.word()
-    }
-}
-
-impl From<core::DerivedRef<'_>> for State {
-    fn from(derived: core::DerivedRef<'_>) -> Self {
-        State::from(derived.to_derived())
-    }
-}
-
-impl From<core::Derived> for State {
-    fn from(derived: core::Derived) -> Self {
-        State {
-            state: derived.state.word().into(),
-            blocked_on: derived.blocked_on.word().into(),
-            input_buffer: derived.input_buffer.word().into(),
-            ask: derived.ask.word().into(),
-            since_ms: derived.since_ms,
-            exit: derived.exit,
-            reason: derived.reason.map(std::borrow::Cow::into_owned),
-            harness: derived.harness,
-            observed_at_ms: derived.observed_at_ms,
-            ownership_sequence: derived.ownership_sequence,
-            transition_sequence: derived.transition_sequence,
-            evidence_incarnation: derived.evidence_incarnation,
-            valid_until_ms: derived.valid_until_ms,
-        }
-    }
 }
