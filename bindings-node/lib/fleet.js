@@ -5,7 +5,7 @@ const args = require('./arguments.js')
 const { Queue, perform, refuseAborted } = require('./calls.js')
 const { callSync, native } = require('./native.js')
 const { notProbe } = require('./probe.js')
-const { entriesOf } = require('./states.js')
+const { entriesOf, textsOf } = require('./states.js')
 
 const BOUNDS = ['maxDepth', 'maxRecords', 'maxDirectories']
 /** Of a fleet alone: a watch is told of changes, and one thread looks. */
@@ -30,14 +30,16 @@ function asksLeases(probe) {
   throw notProbe('the probe of a fleet is lease or none', probe)
 }
 
-function viewOf({ entries, validUntilMs, leftOut }) {
-  return { entries: entriesOf(entries), leftOut, validUntilMs }
+function viewOf({ entries, validUntilMs, leftOut }, texts = textsOf(entries)) {
+  return { entries: entriesOf(entries, texts), leftOut, validUntilMs }
 }
 
 class FleetCalls {
   #native
   #context
   #queue = new Queue()
+  /** The texts of the last read, which cross again only when they have changed. */
+  #known = { number: 0, texts: null }
 
   constructor(nativeFleet, root, context) {
     this.#native = nativeFleet
@@ -50,15 +52,27 @@ class FleetCalls {
     const lease = asksLeases(probe)
     refuseAborted(signal)
     const { host, set } = this.#context
-    const start = (wait) => this.#native.readAsync(lease, wait)
-    return viewOf(await perform({ wait: args.beginWait(host, set), signal, queue: this.#queue, start }))
+    let known
+    const start = (wait) => {
+      known = this.#known
+      return this.#native.readAsync(lease, known.number, wait)
+    }
+    return this.#viewOf(await perform({ wait: args.beginWait(host, set), signal, queue: this.#queue, start }), known)
   }
 
   readSync(options) {
     const { probe, signal } = args.callOptions(options, ['probe'])
     const lease = asksLeases(probe)
     refuseAborted(signal)
-    return viewOf(callSync(() => this.#native.readSync(lease)))
+    const known = this.#known
+    return this.#viewOf(callSync(() => this.#native.readSync(lease, known.number)), known)
+  }
+
+  /** `known` is what was known when the read was begun: another may have ended since. */
+  #viewOf(parts, known) {
+    const { entries, textsNumber: number } = parts
+    if (entries.texts !== null) known = this.#known = { number, texts: textsOf(entries) }
+    return viewOf(parts, known.texts)
   }
 
   /** Takes its place among the reads that were begun before it. */

@@ -12,13 +12,14 @@ const NUMBERS_FROM = 16
 let words
 
 /**
- * The entries of a sheet: each has its path, and its state or null. Texts are parsed and not cut out of a long one, which
- * would stay in memory for as long as any of its parts.
+ * The texts of a sheet, parsed and not cut out of a long one, which would stay in memory for as long as any of its parts.
  */
-function entriesOf({ texts, words: marks, numbers }) {
+function textsOf({ texts }) { return JSON.parse(texts) }
+
+/** The entries of a sheet: each has its path, and its state or null. */
+function entriesOf({ words: marks, numbers }, text) {
   words ??= native.stateWords()
   const { state, blockedOn, inputBuffer, ask } = words
-  const text = JSON.parse(texts)
   const entries = []
   for (let at = 0, number = 0; at < marks.length; at += WORDS, number += NUMBERS) {
     const mark = marks[at]
@@ -50,4 +51,4 @@ function entriesOf({ texts, words: marks, numbers }) {
   return entries
 }
 
-module.exports = { entriesOf }
+module.exports = { entriesOf, textsOf }

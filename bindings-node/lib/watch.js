@@ -14,7 +14,7 @@ const { GallivantError } = require('./index.js')
 const { callSync, native } = require('./native.js')
 const { ask, probeOf } = require('./probe.js')
 const { frozen } = require('./record.js')
-const { entriesOf } = require('./states.js')
+const { entriesOf, textsOf } = require('./states.js')
 
 const INTERVALS = ['pollIntervalMs', 'probeIntervalMs', 'settleMs']
 const DONE = Object.freeze({ done: true, value: undefined })
@@ -169,7 +169,7 @@ function watch(directory, options) {
   let state = null
   const changeOf = ({ seats, noticing }) => {
     // There is no seat where nothing but the way of noticing is another.
-    for (const seat of entriesOf(seats)) state = seat.state
+    for (const seat of entriesOf(seats, textsOf(seats))) state = seat.state
     return { state, noticing }
   }
   return new Watch(path, open, changeOf, { signal, probe, budgetMs })
@@ -181,7 +181,7 @@ function watchFleet(root, options) {
   const path = host.absolute(args.path('root', root))
   const watched = { ...intervals, path, probe: { lease }, asks: false }
   const open = (ring) => native.NativeWatch.fleet(host, watched, bounds, set, ring)
-  const changeOf = ({ seats, leftOut, noticing }) => ({ seats: entriesOf(seats), leftOut, noticing })
+  const changeOf = ({ seats, leftOut, noticing }) => ({ seats: entriesOf(seats, textsOf(seats)), leftOut, noticing })
   return new Watch(path, open, changeOf, { signal })
 }
 

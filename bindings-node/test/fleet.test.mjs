@@ -65,6 +65,31 @@ test('hs_92_a_fleet_sees_what_comes_changes_and_goes', async (t) => {
   assert.deepEqual(paths(fleet.readSync()), ['three'])
 })
 
+test('hs_92_texts_that_have_not_changed_are_told_as_before_whatever_read_is_done_first', async (t) => {
+  const root = directoryFor(t)
+  const { writer } = agentIn(root, 'a')
+  const fleet = new Fleet(root)
+  const said = (view) => view.entries.map(({ path, state }) => [path, state.state, state.harness, state.reason])
+  const first = said(fleet.readSync())
+  assert.deepEqual(first, [['a', 'active', 'claude', null]])
+  assert.deepEqual(said(fleet.readSync()), first)
+  // The texts stay, and one of the words is another.
+  writer.observeSync({ state: 'idle' })
+  assert.deepEqual(said(fleet.readSync()), [['a', 'idle', 'claude', null]])
+  const begun = fleet.read()
+  agentIn(root, 'b', { state: 'idle', reason: 'other' })
+  const both = [['a', 'idle', 'claude', null], ['b', 'idle', 'claude', 'other']]
+  assert.deepEqual(said(fleet.readSync()), both)
+  assert.ok([1, 2].includes((await begun).entries.length))
+  assert.deepEqual((await begun).entries[0].path, 'a')
+  assert.deepEqual(said(await fleet.read()), both)
+  assert.deepEqual(said(fleet.readSync()), both)
+  writer.observeSync({ state: 'idle', reason: 'now' })
+  assert.deepEqual(said(await fleet.read())[0], ['a', 'idle', 'claude', 'now'])
+  fleet.forget()
+  assert.equal(said(fleet.readSync()).length, 2)
+})
+
 test('hs_92_bounds_are_kept_and_what_is_left_out_is_said', async (t) => {
   const root = directoryFor(t)
   for (const path of ['a', 'b', 'c/d/e']) agentIn(root, path)

@@ -60,6 +60,26 @@ class Reading(FleetCase):
         self.assertEqual(fleet.root, self.root)
         self.assertIn(self.root, repr(fleet))
 
+    def test_hs_92_a_read_that_finds_what_was_found_tells_the_same_view(self):
+        host = TestHost(wall_ms=NOW)
+        writer = self.agent("a", host=host)
+        self.agent("b", host=host)
+        fleet = gallivant.Fleet(self.root, host=host)
+        first = fleet.read()
+        state = first[0].state
+        self.assertIs(fleet.read(), first)
+        writer.observe("active")
+        second = fleet.read()
+        self.assertEqual(self.states(second), [("a", "active"), ("b", "idle")])
+        self.assertEqual((self.states(first), state.state), ([("a", "idle"), ("b", "idle")], "idle"))
+        self.assertIs(fleet.read(), second)
+        shutil.rmtree(os.path.join(self.root, "b"))
+        third = fleet.read()
+        self.assertEqual(self.states(third), [("a", "active")])
+        fleet.forget()
+        self.assertIsNot(fleet.read(), third)
+        self.assertEqual(fleet.read(), third)
+
     def test_hs_92_a_root_without_records_and_one_that_is_missing_have_no_entries(self):
         view = gallivant.read_fleet(self.root)
         self.assertEqual((len(view), list(view), view.entries), (0, [], ()))

@@ -1,6 +1,6 @@
 //! A fleet for JavaScript: every record below a directory in one crossing.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gallivant_core::harness_state::{
     EntryRef, Fleet, FleetOptions, FleetProbe, FleetSheet, FleetSummary, Options, gather_fleet,
@@ -9,7 +9,7 @@ use gallivant_core::{Host, Result};
 use napi::bindgen_prelude::BigInt;
 use napi_derive::napi;
 
-use super::sheet::{LeftOutParts, Sheet, SheetParts};
+use super::sheet::{LeftOutParts, Sheet, SheetParts, ToldTexts};
 use crate::answer::Answer;
 use crate::host::NativeHost;
 use crate::job::{Promised, promise};
@@ -48,6 +48,8 @@ impl From<BoundParts> for FleetOptions {
 pub struct FleetParts {
     /// The records.
     pub entries: SheetParts,
+    /// Which texts these are, for the next read of the same fleet.
+    pub texts_number: u32,
     /// When the first of these answers changes by time alone.
     pub valid_until_ms: Option<BigInt>,
     /// What was not looked at.
@@ -58,7 +60,13 @@ pub struct FleetParts {
 #[napi]
 #[derive(Debug)]
 pub struct NativeFleet {
-    fleet: Arc<Fleet>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    fleet: Fleet,
+    told: Mutex<ToldTexts>,
 }
 
 #[napi]
@@ -73,28 +81,28 @@ impl NativeFleet {
     ) -> Answer<NativeFleet> {
         Answer::of(|| {
             let fleet = Fleet::open(root, &bounds.into(), &options(&set)?, &host.host)?;
-            Ok(NativeFleet { fleet: Arc::new(fleet) })
+            Ok(NativeFleet { shared: Arc::new(Shared { fleet, told: Mutex::default() }) })
         })
     }
 
-    /// Every record, and what may be concluded from each now.
+    /// Every record, and what may be concluded from each now. `known` is the number of the texts that JavaScript has.
     #[napi(catch_unwind)]
-    pub fn read_async(&self, lease: bool, wait: &NativeWait) -> Promised<FleetParts> {
-        let fleet = Arc::clone(&self.fleet);
-        promise(wait, Patience::Unlimited, move || Ok(read(&fleet, lease)))
+    pub fn read_async(&self, lease: bool, known: u32, wait: &NativeWait) -> Promised<FleetParts> {
+        let shared = Arc::clone(&self.shared);
+        promise(wait, Patience::Unlimited, move || Ok(shared.read(lease, known)))
     }
 
     /// The same on the calling thread.
     #[napi(catch_unwind)]
-    pub fn read_sync(&self, lease: bool) -> Answer<FleetParts> {
-        Answer::of(|| Ok(read(&self.fleet, lease)))
+    pub fn read_sync(&self, lease: bool, known: u32) -> Answer<FleetParts> {
+        Answer::of(|| Ok(self.shared.read(lease, known)))
     }
 
     /// Forgets what was found.
     #[napi(catch_unwind)]
     pub fn forget(&self) -> Answer<bool> {
         Answer::of(|| {
-            self.fleet.forget();
+            self.shared.fleet.forget();
             Ok(true)
         })
     }
@@ -126,10 +134,16 @@ pub fn read_fleet_sync(
     Answer::of(|| gather(&host.host, &root, &bounds.into(), &options(&set)?, lease))
 }
 
-fn read(fleet: &Fleet, lease: bool) -> FleetParts {
-    let mut sheet = Sheet::default();
-    let summary = fleet.for_each(fleet_probe(lease), |entry| sheet.push(entry.path, Some(entry.derived)));
-    parts(sheet, summary)
+impl Shared {
+    fn read(&self, lease: bool, known: u32) -> FleetParts {
+        let mut sheet = Sheet::default();
+        let summary =
+            self.fleet.for_each(fleet_probe(lease), |entry| sheet.push(entry.path, Some(entry.derived)));
+        let mut parts = parts(sheet, summary);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.texts_number = told.tell(&mut parts.entries, known);
+        parts
+    }
 }
 
 fn gather(
@@ -150,6 +164,7 @@ fn gather(
 fn parts(sheet: Sheet, summary: FleetSummary) -> FleetParts {
     FleetParts {
         entries: sheet.into(),
+        texts_number: 0,
         valid_until_ms: summary.valid_until_ms.map(BigInt::from),
         left_out: summary.left_out.into(),
     }

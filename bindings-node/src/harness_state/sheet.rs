@@ -13,15 +13,38 @@ const IS_THERE: u32 = 1 << 31;
 const NUMBERS_FROM: u32 = 16;
 
 /// A list of places and their states. `lib/states.js` reads it.
-#[napi(object, object_from_js = false)]
+#[napi(object, object_from_js = false, use_nullable = true)]
 pub struct SheetParts {
-    /// A JSON array: null, and after it every text that an entry has, those that entries in a row have in common once.
-    pub texts: String,
+    /// A JSON array: null, and after it every text that an entry has, those that entries in a row have in common once. None
+    /// where JavaScript has them already.
+    pub texts: Option<String>,
     /// Six for each entry: the places of its four words in [`StateWords`] and which of the numbers there are, in one;
     /// then where its texts stand among `texts`: path, harness, token, exit, reason.
     pub words: Uint32Array,
     /// Five for each entry: since, observed at, ownership sequence, transition sequence, valid until.
     pub numbers: BigUint64Array,
+}
+
+/// The texts that were told last, by their number. In a fleet they change far less often than what is said of its agents.
+#[derive(Debug, Default)]
+pub(super) struct ToldTexts {
+    texts: String,
+    number: u32,
+}
+
+impl ToldTexts {
+    /// Takes the texts out of a sheet for somebody who has those of the number `known`, if they are the same. Answers the
+    /// number of the sheet's.
+    pub(super) fn tell(&mut self, sheet: &mut SheetParts, known: u32) -> u32 {
+        let Some(texts) = &sheet.texts else { return known };
+        if *texts != self.texts {
+            self.texts.clone_from(texts);
+            self.number = self.number.wrapping_add(1);
+        } else if known == self.number {
+            sheet.texts = None;
+        }
+        self.number
+    }
 }
 
 /// Writes a sheet, entry by entry.
@@ -136,7 +159,7 @@ impl From<Sheet> for SheetParts {
     fn from(sheet: Sheet) -> Self {
         let mut texts = String::from_utf8(sheet.texts).expect("JSON is UTF-8");
         texts.push(']');
-        SheetParts { texts, words: sheet.words.into(), numbers: sheet.numbers.into() }
+        SheetParts { texts: Some(texts), words: sheet.words.into(), numbers: sheet.numbers.into() }
     }
 }
 
