@@ -113,3 +113,26 @@ fn every_page_names_the_same_lowest_versions() {
         assert!(text(Path::new(page)).contains(&format!("glibc {}", floor.trim())), "{page}: glibc");
     }
 }
+
+/// No other check builds that workspace.
+#[test]
+fn the_fuzz_workspace_locks_the_dependencies_of_the_core() {
+    let dependencies = |lock: &str| {
+        let lock = text(Path::new(lock));
+        let package =
+            lock.split("[[package]]").find(|package| package.contains("name = \"gallivant-core\"\n"));
+        let names = package.expect("the core").lines().filter(|line| line.starts_with(" \""));
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let locked = dependencies("fuzz/Cargo.lock");
+    assert!(locked.len() > 10, "{locked:?}");
+    // What the core's own tests need is in the other one too.
+    let all = dependencies("Cargo.lock");
+    assert!(locked.iter().all(|name| all.contains(name)), "{locked:?}");
+    let manifest = text(Path::new("core/Cargo.toml"));
+    let section = manifest.split("\n[").find_map(|section| section.strip_prefix("dependencies]"));
+    for line in section.expect("dependencies").lines().filter(|line| line.ends_with(".workspace = true")) {
+        let name = line.split('.').next().unwrap_or_default();
+        assert!(locked.contains(&format!(" \"{name}\",")), "{name} is not in fuzz/Cargo.lock");
+    }
+}

@@ -193,8 +193,8 @@ static long allocations_of_fleet(const char *root, size_t count)
     }
     settle();
     must(gallivant_harness_state_fleet_open(root, strlen(root), NULL, NULL, &fleet, NULL));
-    long made = allocations_of(read_fleet, 1);
-    return made;
+    fleet_root = root;
+    return allocations_of(read_fleet, 1);
 }
 
 int main(int argc, char **argv)
@@ -220,11 +220,14 @@ int main(int argc, char **argv)
     gallivant_harness_state_reader_free(reader);
 
     snprintf(path, sizeof path, "%s/small", argv[1]);
-    long few = allocations_of_fleet(path, 3);
+    long few = allocations_of_fleet(path, 3), few_once = allocations_of(read_fleet_once, 1);
     gallivant_harness_state_fleet_free(fleet);
     snprintf(path, sizeof path, "%s/large", argv[1]);
-    long many = allocations_of_fleet(path, 100);
+    long many = allocations_of_fleet(path, 100), many_once = allocations_of(read_fleet_once, 1);
     check(few == many, "allocations of a read of a hundred agents, as many as of three", many);
+    /* The list of names doubles its room some five times. */
+    check(many_once - few_once < 20, "allocations of a read of a hundred agents that keeps nothing, some more than of three",
+          many_once - few_once);
     calls = cost(read_fleet);
     if (calls >= 0)
         /* Two for each agent, and some for the root. */

@@ -662,7 +662,8 @@ class Fleet:
     once the read returns, and what is found and its order are the same whatever the number.
 
     The first read walks the tree. Later ones open only what has changed since. Above 1,024 agents' directories with
-    nothing below them, a record that appears below one of those is found by the eighth read at the latest.
+    nothing below them, a record that appears below one of those is found by the eighth read at the latest. A read that
+    finds what the one before it found answers the same view, which the fleet keeps for that.
 
     Raises `HarnessStateInputError` with reason `path` for the empty path, with reason `probe` for another probe.
     """
