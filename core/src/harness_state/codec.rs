@@ -138,14 +138,14 @@ fn decode_any(bytes: &[u8], spare: &mut Spare) -> Result<Record, Malformed> {
 /// Encodes a record as one line.
 #[must_use]
 pub fn encode(record: &Record) -> Vec<u8> {
-    encode_with(record, Vec::new())
+    encode_with(record, Vec::new(), Vec::new())
 }
 
 /// Encodes a record together with the members of `previous` that this build does not know, as they stood there. The
 /// extension is the record's own.
 #[must_use]
 pub fn encode_keeping_unknown(record: &Record, previous: &[u8]) -> Vec<u8> {
-    encode_with(record, unknown_members(previous))
+    encode_with(record, unknown_members(previous), Vec::new())
 }
 
 /// A record's line, and whether this build knows all of its members.
@@ -156,15 +156,15 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    /// As [`encode`].
-    pub(super) fn plain(record: &Record) -> Self {
-        Encoded { bytes: encode(record), all_known: true }
+    /// As [`encode`], in the memory of bytes that nobody needs any more.
+    pub(super) fn plain(record: &Record, bytes: Vec<u8>) -> Self {
+        Encoded { bytes: encode_with(record, Vec::new(), bytes), all_known: true }
     }
 
-    /// As [`encode_keeping_unknown`].
-    pub(super) fn keeping_unknown(record: &Record, previous: &[u8]) -> Self {
+    /// As [`encode_keeping_unknown`], likewise.
+    pub(super) fn keeping_unknown(record: &Record, previous: &[u8], bytes: Vec<u8>) -> Self {
         let unknown = unknown_members(previous);
-        Encoded { all_known: unknown.is_empty(), bytes: encode_with(record, unknown) }
+        Encoded { all_known: unknown.is_empty(), bytes: encode_with(record, unknown, bytes) }
     }
 }
 
@@ -283,21 +283,23 @@ impl<'a> Fields<'a, '_> {
 }
 
 /// In the written order (HS-06), which `decode_written` goes by. Null is never written.
-fn encode_with(record: &Record, unknown: Vec<(String, String)>) -> Vec<u8> {
-    let mut line = Writing(Vec::with_capacity(USUAL_RECORD_BYTES));
-    line.text("{\"schema\":", &record.schema);
-    line.text(",\"agent\":", &record.agent);
-    line.text(",\"harness\":", &record.harness);
-    line.text(",\"state\":", record.state.spelled.as_deref().unwrap_or(record.state.value.word()));
-    let blocked_on = record.blocked_on.spelled.as_deref().unwrap_or(record.blocked_on.value.word());
-    line.text(",\"blockedOn\":", blocked_on);
-    let input_buffer = record.input_buffer.spelled.as_deref().unwrap_or(record.input_buffer.value.word());
-    line.text(",\"inputBuffer\":", input_buffer);
-    line.text(",\"ask\":", record.ask.spelled.as_deref().unwrap_or(record.ask.value.word()));
-    line.optional_text(",\"reason\":", record.reason.as_deref());
-    line.optional_text(",\"exit\":", record.exit.as_deref());
-    line.optional_text(",\"ptySession\":", record.pty_session.as_deref());
-    line.text(",\"incarnation\":", &record.incarnation);
+fn encode_with(record: &Record, unknown: Vec<(String, String)>, mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.clear();
+    bytes.reserve(USUAL_RECORD_BYTES);
+    let mut line = Writing(bytes);
+    line.text("{\"schema\":\"", &record.schema);
+    line.text(",\"agent\":\"", &record.agent);
+    line.text(",\"harness\":\"", &record.harness);
+    line.word(",\"state\":\"", record.state.spelled.as_deref(), record.state.value.word());
+    let blocked_on = &record.blocked_on;
+    line.word(",\"blockedOn\":\"", blocked_on.spelled.as_deref(), blocked_on.value.word());
+    let input_buffer = &record.input_buffer;
+    line.word(",\"inputBuffer\":\"", input_buffer.spelled.as_deref(), input_buffer.value.word());
+    line.word(",\"ask\":\"", record.ask.spelled.as_deref(), record.ask.value.word());
+    line.optional_text(",\"reason\":\"", record.reason.as_deref());
+    line.optional_text(",\"exit\":\"", record.exit.as_deref());
+    line.optional_text(",\"ptySession\":\"", record.pty_session.as_deref());
+    line.text(",\"incarnation\":\"", &record.incarnation);
     line.number(",\"seq\":", record.seq);
     line.number(",\"sinceMs\":", record.since_ms);
     line.number(",\"writtenAtMs\":", record.written_at_ms);

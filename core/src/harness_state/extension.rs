@@ -102,6 +102,26 @@ impl Extension {
         seen[..REQUIRED].iter().all(|seen| *seen).then_some(extension)
     }
 
+    /// A copy in the memory of `spare`.
+    pub(super) fn copied(&self, spare: &mut Spare) -> Extension {
+        Extension {
+            boot_id: spare.copy(&self.boot_id),
+            boot_ms: self.boot_ms,
+            awake_ms: self.awake_ms,
+            host: spare.copy(&self.host),
+            event_ms: self.event_ms,
+            evidence: self.evidence.clone(),
+            children: spare.copy_list(&self.children),
+            late: self.late,
+            process: self.process.as_ref().map(|process| HarnessProcess {
+                pid: process.pid,
+                start: process.start,
+                pid_namespace: spare.copy(&process.pid_namespace),
+            }),
+            unknown: self.unknown.clone(),
+        }
+    }
+
     /// Gives its strings back, the last one first.
     pub(super) fn take_apart(self, spare: &mut Spare) {
         if let Some(process) = self.process {
@@ -130,20 +150,20 @@ impl Extension {
 
     /// Writes the member. What says nothing is left out.
     pub(super) fn write_member(&self, line: &mut Writing) {
-        line.text(",\"gallivant\":{\"bootId\":", &self.boot_id);
+        line.text(",\"gallivant\":{\"bootId\":\"", &self.boot_id);
         line.number(",\"bootMs\":", self.boot_ms);
         line.number(",\"awakeMs\":", self.awake_ms);
-        line.text(",\"host\":", &self.host);
+        line.text(",\"host\":\"", &self.host);
         if let Some(event_ms) = self.event_ms {
             line.number(",\"eventMs\":", event_ms);
         }
         if let Some(word) = &self.evidence {
-            line.text(",\"evidence\":", word.spelled.as_deref().unwrap_or(word.value.word()));
+            line.word(",\"evidence\":\"", word.spelled.as_deref(), word.value.word());
         }
-        let mut before = ",\"children\":[";
+        let mut before = ",\"children\":[\"";
         for child in &self.children {
             line.text(before, child);
-            before = ",";
+            before = ",\"";
         }
         if !self.children.is_empty() {
             line.plain("]");
@@ -154,7 +174,7 @@ impl Extension {
         if let Some(process) = &self.process {
             line.number(",\"process\":{\"pid\":", u64::from(process.pid));
             line.number(",\"start\":", process.start);
-            line.text(",\"pidns\":", &process.pid_namespace);
+            line.text(",\"pidns\":\"", &process.pid_namespace);
             line.plain("}");
         }
         for (key, value) in &self.unknown {

@@ -125,11 +125,28 @@ impl Writing {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    /// Adds `before`, and a text as a JSON string.
+    /// Adds `before`, which ends with a quote, and the rest of a text as a JSON string.
     #[inline]
     pub(super) fn text(&mut self, before: &str, text: &str) {
         self.plain(before);
-        self.string(text);
+        if is_escaped(text) {
+            self.0.pop();
+            serde_json::to_writer(&mut self.0, text).expect("a string always serialises");
+        } else {
+            self.plain(text);
+            self.0.push(b'"');
+        }
+    }
+
+    /// As [`Writing::text`], for a word: as it was spelled, or one of ours, in which nothing is escaped.
+    #[inline]
+    pub(super) fn word(&mut self, before: &str, spelled: Option<&str>, known: &'static str) {
+        if let Some(spelled) = spelled {
+            return self.text(before, spelled);
+        }
+        self.plain(before);
+        self.plain(known);
+        self.0.push(b'"');
     }
 
     /// As [`Writing::text`], for a member that is left out where there is none.
@@ -148,27 +165,51 @@ impl Writing {
 
     /// Adds a member whose value is JSON already.
     pub(super) fn member(&mut self, key: &str, json: &str) {
-        self.plain(",");
-        self.string(key);
+        self.text(",\"", key);
         self.plain(":");
         self.plain(json);
     }
+}
 
-    fn string(&mut self, text: &str) {
-        // Without an early way out, so that many bytes are looked at in one step.
-        let is_escaped = text.bytes().fold(false, |any, byte| any | matches!(byte, b'"' | b'\\' | 0..0x20));
-        if is_escaped {
-            serde_json::to_writer(&mut self.0, text).expect("a string always serialises");
-        } else {
-            self.0.reserve(text.len() + 2);
-            self.0.push(b'"');
-            self.0.extend_from_slice(text.as_bytes());
-            self.0.push(b'"');
-        }
+/// Whether anything in a text is escaped in a JSON string: a quote, a backslash, or a control character below the space. Eight
+/// bytes are looked at in one step.
+fn is_escaped(text: &str) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    // Sets the highest bit of each byte that is meant. One that borrows from its neighbour above marks a wrong one too, and is
+    // marked itself.
+    let any = |eight: &[u8]| {
+        let bytes = u64::from_ne_bytes(eight.try_into().expect("eight bytes"));
+        let below = |bytes: u64, limit: u8| bytes.wrapping_sub(EACH * u64::from(limit)) & !bytes;
+        let is = |byte: u8| below(bytes ^ (EACH * u64::from(byte)), 1);
+        (below(bytes, b' ') | is(b'"') | is(b'\\')) & (EACH << 7) != 0
+    };
+    let bytes = text.as_bytes();
+    match bytes.len().checked_sub(8) {
+        Some(last) => bytes.chunks_exact(8).any(any) || any(&bytes[last..]),
+        None => bytes.iter().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)),
     }
 }
 
 /// Copies texts into memory that nobody needs any more, in their order.
 pub(super) fn owned(text: Option<&str>, spare: &mut Spare) -> Option<String> {
     text.map(|text| spare.copy(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hs_06_every_character_is_written_as_json_has_it_wherever_it_stands() {
+        let characters = (0..=0x7f).map(char::from).chain(['ä', '\u{80}', '\u{2028}', '😀']);
+        for character in characters {
+            for (before, behind) in (0..20).flat_map(|before| [0, 1, 8].map(|behind| (before, behind))) {
+                let text = format!("{}{character}{}", "a!".repeat(before), "\u{7f}".repeat(behind));
+                let mut line = Writing(Vec::new());
+                line.text("\"", &text);
+                let json = serde_json::to_vec(&text).expect("a string");
+                assert_eq!(line.0, json, "{text:?}");
+            }
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! The record as it stands on disk.
 
 use super::extension::Extension;
+use super::line::owned;
 use super::observation::{Ask, BlockedOn, InputBuffer, Observation, State};
+use crate::json::strict::Spare;
 
 /// A word from the disk: what this build understands by it, and how it was spelled where that is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,28 @@ pub struct Record {
 }
 
 impl Record {
+    /// A copy in the memory of `spare`, but for the extension.
+    pub(super) fn copied_without_extension(&self, spare: &mut Spare) -> Record {
+        Record {
+            schema: spare.copy(&self.schema),
+            agent: spare.copy(&self.agent),
+            harness: spare.copy(&self.harness),
+            state: self.state.clone(),
+            blocked_on: self.blocked_on.clone(),
+            input_buffer: self.input_buffer.clone(),
+            ask: self.ask.clone(),
+            reason: owned(self.reason.as_deref(), spare),
+            exit: owned(self.exit.as_deref(), spare),
+            pty_session: owned(self.pty_session.as_deref(), spare),
+            incarnation: spare.copy(&self.incarnation),
+            seq: self.seq,
+            since_ms: self.since_ms,
+            written_at_ms: self.written_at_ms,
+            transitions: self.transitions,
+            extension: None,
+        }
+    }
+
     /// The six fields that an observation sets.
     #[must_use]
     pub fn observation(&self) -> Observation {

@@ -63,26 +63,47 @@ pub(crate) struct ParsedRecord {
     pub(crate) file: OpenFile,
 }
 
-/// The memory of records that were taken apart.
+/// The memory of a record that was taken apart.
 #[derive(Debug, Default)]
 pub(crate) struct Emptied {
-    texts: Spare,
+    pub(super) texts: Spare,
+    /// The bytes that it was decoded from, or was encoded to.
+    pub(super) bytes: Vec<u8>,
     boxed: Option<Box<ParsedRecord>>,
 }
 
 impl Emptied {
-    /// Takes a record apart, for the next one that is read.
+    /// Takes a record apart, for the next one, and lets go of its file.
     pub(crate) fn give(&mut self, mut parsed: Box<ParsedRecord>) {
+        self.texts.clear();
         codec::take_apart(&mut parsed.record, &mut self.texts);
+        parsed.file.pin = Box::new(());
+        self.bytes = std::mem::take(&mut parsed.bytes);
         self.boxed = Some(parsed);
+    }
+
+    /// A record in this memory.
+    pub(super) fn boxed(&mut self, parsed: ParsedRecord) -> Box<ParsedRecord> {
+        match self.boxed.take() {
+            Some(mut boxed) => {
+                *boxed = parsed;
+                boxed
+            }
+            None => Box::new(parsed),
+        }
     }
 }
 
 impl Stored {
     pub(crate) fn read(directory: &dyn Directory, name: &str) -> Stored {
-        let mut bytes = Vec::new();
+        Stored::read_with(directory, name, &mut Emptied::default())
+    }
+
+    /// As [`Stored::read`], in the memory of a record that was taken apart.
+    pub(crate) fn read_with(directory: &dyn Directory, name: &str, emptied: &mut Emptied) -> Stored {
+        let mut bytes = std::mem::take(&mut emptied.bytes);
         let file = directory.read(name, MAX_RECORD_BYTES, &mut bytes);
-        Stored::of(file, bytes)
+        Stored::of_with(file, bytes, emptied)
     }
 
     /// What was read, judged.
@@ -101,14 +122,7 @@ impl Stored {
             }
             Ok(file) => match codec::decode_with(&bytes, &mut emptied.texts) {
                 Ok(record) => {
-                    let parsed = ParsedRecord { record, bytes, all_known: false, file };
-                    Stored::Parsed(match emptied.boxed.take() {
-                        Some(mut boxed) => {
-                            *boxed = parsed;
-                            boxed
-                        }
-                        None => Box::new(parsed),
-                    })
+                    Stored::Parsed(emptied.boxed(ParsedRecord { record, bytes, all_known: false, file }))
                 }
                 Err(malformed) => {
                     Stored::Unreadable(Unreadable::Malformed(malformed.to_string(), codec::salvage(&bytes)))

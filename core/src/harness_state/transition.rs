@@ -5,12 +5,14 @@
 use super::adapters::{Child, ChildStep};
 use super::codec::Salvage;
 use super::extension::{Evidence, Extension, HarnessProcess, MAX_CHILDREN};
+use super::line::owned;
 use super::moment::{Freshness, Moment};
 use super::observation::{Ask, BlockedOn, InputBuffer, Observation, SUPERSEDED, State};
 use super::options::Options;
 use super::outcome::{Refusal, Skip};
 use super::record::{Record, Word};
 use super::writer::WriterIdentity;
+use crate::json::strict::Spare;
 
 /// What stood at the record's name when the call was decided.
 #[derive(Clone, Copy, Debug)]
@@ -66,23 +68,25 @@ pub(crate) enum Then {
     Land(Box<Record>),
 }
 
-/// Decides an observation that has been validated. `keep_ending` is `observe_unless_ended`.
+/// Decides an observation that has been validated. `keep_ending` is `observe_unless_ended`. A new record has its texts in the
+/// memory of `spare`.
 pub(crate) fn observe(
     at: Circumstances<'_>,
     who: Standing<'_>,
     observation: &Observation,
     keep_ending: bool,
+    spare: &mut Spare,
 ) -> Decision {
     let sequence = match resolve_sequence(at, who) {
         Ok(sequence) => sequence,
         Err(refusal) => return Decision::Refused(refusal),
     };
     let then = match at.prior {
-        Prior::Record(record) => observe_over(at, who, record, sequence, observation, keep_ending),
+        Prior::Record(record) => observe_over(at, who, record, sequence, observation, keep_ending, spare),
         Prior::Absent | Prior::Unreadable(_) => {
-            let fresh = written(who.identity, &at.options.schema, sequence, observation);
+            let fresh = written(who.identity, &at.options.schema, sequence, observation, spare);
             let now_ms = at.now_ms();
-            let extension = extension_of(at, who, None, observation);
+            let extension = extension_of(at, who, None, observation, spare);
             Then::Land(Box::new(Record { since_ms: now_ms, written_at_ms: now_ms, extension, ..fresh }))
         }
     };
@@ -121,6 +125,7 @@ fn observe_over(
     sequence: u64,
     observation: &Observation,
     keep_ending: bool,
+    spare: &mut Spare,
 ) -> Then {
     // The schema was accepted above, so the token alone decides whose record it is (HS-41).
     let own = record.incarnation == who.identity.token;
@@ -139,13 +144,13 @@ fn observe_over(
     let stamp = stamp(at, Some(record.written_at_ms));
     // An adopted session keeps the spelling it found until a new claim (HS-05).
     let schema = if own { &record.schema } else { &at.options.schema };
-    let next = written(who.identity, schema, sequence, observation);
+    let next = written(who.identity, schema, sequence, observation, spare);
     let (since_ms, transitions) = if unchanged {
         (record.since_ms, record.transitions)
     } else {
         (stamp, record.transitions.saturating_add(1))
     };
-    let extension = extension_of(at, who, Some(record).filter(|_| own), observation);
+    let extension = extension_of(at, who, Some(record).filter(|_| own), observation, spare);
     Then::Land(Box::new(Record { since_ms, written_at_ms: stamp, transitions, extension, ..next }))
 }
 
@@ -157,9 +162,9 @@ fn gives_way(at: Circumstances<'_>, who: Standing<'_>, record: &Record) -> Optio
         return Some(Then::Refuse(Refusal::Late, one_more_late(at, who, record)));
     }
     let standing = extension.evidence.as_ref()?.value;
-    let fresh = matches!(Freshness::of(record, at.now, at.options), Freshness::Fresh { .. });
-    let weaker = fresh && record.state.value != State::Ended && who.evidence.is_weaker_than(standing);
-    weaker.then_some(Then::Refuse(Refusal::WeakerEvidence, None))
+    let weaker = record.state.value != State::Ended && who.evidence.is_weaker_than(standing);
+    let gives_way = weaker && matches!(Freshness::of(record, at.now, at.options), Freshness::Fresh { .. });
+    gives_way.then_some(Then::Refuse(Refusal::WeakerEvidence, None))
 }
 
 /// What stands with one more late event counted, for a hook's event over a record that counts them.
@@ -177,8 +182,9 @@ fn extension_of(
     who: Standing<'_>,
     own: Option<&Record>,
     observation: &Observation,
+    spare: &mut Spare,
 ) -> Option<Extension> {
-    let mut extension = stamped_extension(at, own)?;
+    let mut extension = stamped_extension(at, own, spare)?;
     let happened = who.event_ms.or_else(|| at.now.event_ms()).unwrap_or_default();
     extension.event_ms = Some(extension.event_ms.map_or(happened, |stored| stored.max(happened)));
     extension.evidence = Some(Word::known(who.evidence));
@@ -189,9 +195,10 @@ fn extension_of(
 }
 
 /// What the own record's extension says, stamped now; none where none is to be written.
-fn stamped_extension(at: Circumstances<'_>, own: Option<&Record>) -> Option<Extension> {
+fn stamped_extension(at: Circumstances<'_>, own: Option<&Record>, spare: &mut Spare) -> Option<Extension> {
     let machine = at.now.machine.as_ref().filter(|_| at.options.extension)?;
-    let stood = own.and_then(|record| record.extension.clone()).unwrap_or_default();
+    let stood = own.and_then(|record| record.extension.as_ref()).map(|stood| stood.copied(spare));
+    let stood = stood.unwrap_or_default();
     Some(stood.stamped(machine))
 }
 
@@ -202,7 +209,8 @@ pub(crate) fn child(at: Circumstances<'_>, who: Standing<'_>, child: &Child) -> 
             let refused = Then::Refuse(Refusal::Terminal, one_more_late(at, who, record));
             return if record.is_terminal() { refused } else { Then::Coalesce };
         }
-        let Some(mut extension) = stamped_extension(at, Some(record)) else { return Then::Coalesce };
+        let spare = &mut Spare::default();
+        let Some(mut extension) = stamped_extension(at, Some(record), spare) else { return Then::Coalesce };
         let known = extension.children.iter().position(|id| *id == child.id);
         let changed = match (child.step, known) {
             (ChildStep::Started | ChildStep::Working, None) => {
@@ -234,14 +242,19 @@ pub(crate) fn attach(at: Circumstances<'_>, who: Standing<'_>, process: &Harness
             return Then::Coalesce;
         }
         let named = record.extension.as_ref().and_then(|extension| extension.process.as_ref());
+        let spare = &mut Spare::default();
         let mut next = match begins {
-            true => match observe_over(at, who, record, sequence, &Observation::new(State::Ready), true) {
-                Then::Land(next) => *next,
-                other => return other,
-            },
+            true => {
+                match observe_over(at, who, record, sequence, &Observation::new(State::Ready), true, spare) {
+                    Then::Land(next) => *next,
+                    other => return other,
+                }
+            }
             false if named == Some(process) => return Then::Coalesce,
             false => {
-                let Some(extension) = stamped_extension(at, Some(record)) else { return Then::Coalesce };
+                let Some(extension) = stamped_extension(at, Some(record), spare) else {
+                    return Then::Coalesce;
+                };
                 let written_at_ms = stamp(at, Some(record.written_at_ms));
                 Record { written_at_ms, extension: Some(extension), ..record.clone() }
             }
@@ -270,8 +283,14 @@ fn beside_the_turn(
     Decision::Resolved { sequence, then }
 }
 
-/// Decides a heartbeat (HS-51 to HS-53). The floor fences it too: HSI-1 holds for every write.
-pub(crate) fn heartbeat(at: Circumstances<'_>, token: &str, sequence: Option<u64>) -> Result<Record, Skip> {
+/// Decides a heartbeat (HS-51 to HS-53). The floor fences it too: HSI-1 holds for every write. The record has its texts in the
+/// memory of `spare`.
+pub(crate) fn heartbeat(
+    at: Circumstances<'_>,
+    token: &str,
+    sequence: Option<u64>,
+    spare: &mut Spare,
+) -> Result<Record, Skip> {
     let record = match at.prior {
         Prior::Absent => return Err(Skip::Absent),
         Prior::Unreadable(_) => return Err(Skip::Unreadable),
@@ -291,8 +310,9 @@ pub(crate) fn heartbeat(at: Circumstances<'_>, token: &str, sequence: Option<u64
     if record.seq.max(at.floor) > sequence.unwrap_or(record.seq) {
         return Err(Skip::Superseded);
     }
-    let extension = stamped_extension(at, Some(record));
-    Ok(Record { written_at_ms: stamp(at, Some(record.written_at_ms)), extension, ..record.clone() })
+    let written_at_ms = stamp(at, Some(record.written_at_ms));
+    let next = record.copied_without_extension(spare);
+    Ok(Record { written_at_ms, extension: stamped_extension(at, Some(record), spare), ..next })
 }
 
 /// The placeholder that a claim writes (HS-57 to HS-60); none when no sequence is left.
@@ -320,7 +340,7 @@ pub(crate) fn claim(at: Circumstances<'_>, agent: &str, harness: &str, token: &s
         since_ms: stamp,
         written_at_ms: stamp,
         transitions: transitions.map_or(0, |count| count.saturating_add(1)),
-        extension: stamped_extension(at, None),
+        extension: stamped_extension(at, None, &mut Spare::default()),
     })
 }
 
@@ -355,19 +375,25 @@ fn stamp(at: Circumstances<'_>, previous: Option<u64>) -> u64 {
 }
 
 /// A landed record says who wrote it (HS-50). Times and counters are the caller's to set.
-fn written(identity: &WriterIdentity, schema: &str, sequence: u64, observation: &Observation) -> Record {
+fn written(
+    identity: &WriterIdentity,
+    schema: &str,
+    sequence: u64,
+    observation: &Observation,
+    spare: &mut Spare,
+) -> Record {
     Record {
-        schema: schema.to_owned(),
-        agent: identity.agent.clone(),
-        harness: identity.harness.clone(),
+        schema: spare.copy(schema),
+        agent: spare.copy(&identity.agent),
+        harness: spare.copy(&identity.harness),
         state: Word::known(observation.state),
         blocked_on: Word::known(observation.blocked_on),
         input_buffer: Word::known(observation.input_buffer),
         ask: Word::known(observation.ask),
-        reason: observation.reason.clone(),
-        exit: observation.exit.clone(),
-        pty_session: identity.pty_session.clone(),
-        incarnation: identity.token.clone(),
+        reason: owned(observation.reason.as_deref(), spare),
+        exit: owned(observation.exit.as_deref(), spare),
+        pty_session: owned(identity.pty_session.as_deref(), spare),
+        incarnation: spare.copy(&identity.token),
         seq: sequence,
         since_ms: 0,
         written_at_ms: 0,

@@ -4,6 +4,7 @@
 //! the resolved sequence, and which file was judged last, pinned by an open descriptor (HS-30).
 
 use std::io;
+use std::mem::take;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
@@ -16,12 +17,15 @@ use super::options::Options;
 use super::outcome::{Heartbeat, Outcome, Report, Skip};
 use super::ownership::{OwnershipGuard, raise_floor};
 use super::record::Record;
-use super::seat::{FLOOR, Floor, LOCK, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable};
+use super::seat::{
+    Emptied, FLOOR, Floor, LOCK, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable,
+};
 use super::token::refuse_empty;
 use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
 use super::writer_memory::{Judged, JudgedFloor, Memory};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
+use crate::json::strict::Spare;
 use crate::storage::{
     Directory, Durability, ForkSafe, LockGuard, OpenFile, Replacement, StagedNames, publish,
 };
@@ -217,18 +221,21 @@ impl Writer {
         // No directory: there is nothing to renew, and nothing is created for it.
         let Some(lock) = self.lock_existing()? else { return Ok(Heartbeat::Skipped(Skip::Absent)) };
         let directory = &**lock.directory();
-        let stored = self.stored(directory);
+        let (stored, mut emptied) = self.stored(directory);
         let floor = self.floor(directory)?;
         let now = Moment::now(&self.seat.host);
         let at = self.circumstances(&stored, floor.value, &now);
-        let next = match transition::heartbeat(at, &self.identity.token, self.sequence()) {
+        let decided = transition::heartbeat(at, &self.identity.token, self.sequence(), &mut emptied.texts);
+        let next = match decided {
             Ok(next) => next,
             Err(skip) => return Ok(Heartbeat::Skipped(skip)),
         };
-        let Stored::Parsed(parsed) = &stored else { unreachable!("a heartbeat lands over a record") };
-        let encoded = kept(&next, parsed);
+        let Stored::Parsed(parsed) = stored else { unreachable!("a heartbeat lands over a record") };
+        let encoded = kept(&next, &parsed, &mut emptied);
         let sequence = next.seq;
-        self.publish(directory, next, encoded, Durability::Observed, Some(parsed))?;
+        self.publish(directory, next, encoded, Durability::Observed, Some(&parsed), &mut emptied)?;
+        emptied.give(parsed);
+        self.memory().emptied = emptied;
         Ok(Heartbeat::Landed { floor_failure: self.raise_floor(directory, &floor, sequence) })
     }
 
@@ -282,7 +289,7 @@ impl Writer {
     /// `HARNESS_STATE_BUSY`, `_LOCKING`, `_IO`.
     pub fn lock_current_ownership(&self) -> Result<Option<OwnershipGuard>> {
         let Some(lock) = self.lock_existing()? else { return Ok(None) };
-        let stored = self.stored(&**lock.directory());
+        let (stored, _) = self.stored(&**lock.directory());
         let floor = self.floor(&**lock.directory())?;
         let own = stored.record().filter(|record| {
             let sequence = self.sequence().unwrap_or(record.seq);
@@ -315,7 +322,7 @@ impl Writer {
         let lock = self.lock()?;
         let directory = &**lock.directory();
         let read_at_ms = self.seat.host.clock.wall_ms();
-        let stored = self.stored(directory);
+        let (stored, mut emptied) = self.stored(directory);
         let chosen;
         let observation = match given {
             Some(observation) => observation,
@@ -335,11 +342,18 @@ impl Writer {
         let now = Moment::now(&self.seat.host);
         let at = self.circumstances(&stored, floor.value, &now);
         let (standing, interrupts) = self.standing();
-        let decision = transition::observe(at, standing, observation, keep_ending);
+        let decision = transition::observe(at, standing, observation, keep_ending, &mut emptied.texts);
         let is_coalesced = matches!(&decision, Decision::Resolved { then: Then::Coalesce, .. });
-        let report = self.carry_out(directory, &stored, &floor, decision, Unknown::Dropped)?;
+        let report = self.carry_out(directory, &stored, &floor, decision, Unknown::Dropped, &mut emptied)?;
         match report.outcome {
-            Outcome::Landed => self.memory().answered_interrupts = interrupts,
+            Outcome::Landed => {
+                if let Stored::Parsed(parsed) = stored {
+                    emptied.give(parsed);
+                }
+                let mut memory = self.memory();
+                memory.answered_interrupts = interrupts;
+                memory.emptied = emptied;
+            }
             _ if is_coalesced => self.remember_judged(stored, read_at_ms),
             Outcome::Coalesced | Outcome::Refused(_) => {}
         }
@@ -353,11 +367,11 @@ impl Writer {
     ) -> Result<Report> {
         let Some(lock) = self.lock_existing()? else { return Ok(Report::of(Outcome::Coalesced)) };
         let directory = &**lock.directory();
-        let stored = self.stored(directory);
+        let (stored, mut emptied) = self.stored(directory);
         let floor = self.floor(directory)?;
         let now = Moment::now(&self.seat.host);
         let decision = decide(self.circumstances(&stored, floor.value, &now), self.standing().0);
-        self.carry_out(directory, &stored, &floor, decision, Unknown::Kept)
+        self.carry_out(directory, &stored, &floor, decision, Unknown::Kept, &mut emptied)
     }
 
     /// What this writer brings to a decision, and how often it has been interrupted by now.
@@ -383,6 +397,7 @@ impl Writer {
         floor: &Floor,
         decision: Decision,
         unknown: Unknown,
+        emptied: &mut Emptied,
     ) -> Result<Report> {
         let (sequence, then) = match decision {
             Decision::Refused(refusal) => return Ok(Report::of(Outcome::Refused(refusal))),
@@ -401,11 +416,11 @@ impl Writer {
             Stored::Absent | Stored::Unreadable(_) => None,
         };
         let encoded = match (unknown, parsed) {
-            (Unknown::Kept, Some(parsed)) => kept(&record, parsed),
-            _ => Encoded::plain(&record),
+            (Unknown::Kept, Some(parsed)) => kept(&record, parsed, emptied),
+            _ => Encoded::plain(&record, take(&mut emptied.bytes)),
         };
         let sequence = record.seq;
-        match (self.publish(directory, *record, encoded, durability, parsed), outcome) {
+        match (self.publish(directory, *record, encoded, durability, parsed, emptied), outcome) {
             // The refusal stands whether or not the event could be counted.
             (Err(_), Outcome::Refused(_)) => return Ok(Report::of(outcome)),
             (published, _) => published?,
@@ -437,7 +452,8 @@ impl Writer {
             now: &now,
             options: &self.seat.options,
         };
-        match transition::observe(at, self.standing_with(&memory), observation, keep_ending) {
+        let spare = &mut Spare::default();
+        match transition::observe(at, self.standing_with(&memory), observation, keep_ending, spare) {
             Decision::Resolved { then: Then::Coalesce, .. } => Some(Report::of(Outcome::Coalesced)),
             Decision::Resolved { .. } | Decision::Refused(_) => None,
         }
@@ -479,15 +495,20 @@ impl Writer {
         Ok(lock)
     }
 
-    /// What stands at the record's name, under the lock: what was judged last if that is it, else read anew.
-    fn stored(&self, directory: &dyn Directory) -> Stored {
-        let judged = self.memory().judged.take();
-        match judged {
+    /// What stands at the record's name, under the lock: what was judged last if that is it, else read anew. With it the
+    /// memory for the record that comes next.
+    fn stored(&self, directory: &dyn Directory) -> (Stored, Emptied) {
+        let (judged, mut emptied) = {
+            let mut memory = self.memory();
+            (memory.judged.take(), take(&mut memory.emptied))
+        };
+        let stored = match judged {
             Some(judged) if directory.metadata(RECORD).is_ok_and(|now| judged.stands_under_lock(&now)) => {
                 Stored::Parsed(judged.into_parsed())
             }
-            _ => Stored::read(directory, RECORD),
-        }
+            _ => Stored::read_with(directory, RECORD, &mut emptied),
+        };
+        (stored, emptied)
     }
 
     fn remember_judged(&self, stored: Stored, read_at_ms: u64) {
@@ -523,6 +544,7 @@ impl Writer {
         encoded: Encoded,
         durability: Durability,
         judged: Option<&ParsedRecord>,
+        emptied: &mut Emptied,
     ) -> Result<()> {
         let staged = {
             let mut memory = self.memory();
@@ -530,8 +552,7 @@ impl Writer {
         };
         let publication = Publication { bytes: &encoded.bytes, durability, judged };
         let published = publish_record(&self.seat, directory, &staged, &publication)?;
-        let now_ms = self.seat.host.clock.wall_ms();
-        self.memory().judged = published.map(|file| Judged::published(record, encoded, file, now_ms));
+        self.memory().judged = published.map(|file| Judged::published(record, encoded, file, emptied));
         Ok(())
     }
 
@@ -546,10 +567,11 @@ impl Writer {
 }
 
 /// A record that says what stood and a little more keeps what this build does not know of it.
-fn kept(record: &Record, stood: &ParsedRecord) -> Encoded {
+fn kept(record: &Record, stood: &ParsedRecord, emptied: &mut Emptied) -> Encoded {
+    let bytes = take(&mut emptied.bytes);
     match stood.all_known {
-        true => Encoded::plain(record),
-        false => Encoded::keeping_unknown(record, &stood.bytes),
+        true => Encoded::plain(record, bytes),
+        false => Encoded::keeping_unknown(record, &stood.bytes, bytes),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::codec::Encoded;
 use super::record::Record;
-use super::seat::{Floor, ParsedRecord};
+use super::seat::{Emptied, Floor, ParsedRecord};
 use crate::storage::{Directory, Look, Metadata, OpenFile, StagedNames};
 
 /// All that outlives a call. A forked child begins again with what was adopted.
@@ -20,6 +20,8 @@ pub(super) struct Memory {
     /// The agent's directory, as long as its path leads to the lock file in it.
     pub(super) directory: Option<Arc<dyn Directory>>,
     pub(super) names: Option<StagedNames>,
+    /// Of the record that stood before the one that was published last.
+    pub(super) emptied: Emptied,
 }
 
 impl Memory {
@@ -48,10 +50,10 @@ impl Judged {
     }
 
     /// What was just published.
-    pub(super) fn published(record: Record, encoded: Encoded, file: OpenFile, at_ms: u64) -> Self {
-        let look = Look::new(file.metadata, at_ms);
+    pub(super) fn published(record: Record, encoded: Encoded, file: OpenFile, emptied: &mut Emptied) -> Self {
+        let look = Look::of_new(file.metadata);
         let Encoded { bytes, all_known } = encoded;
-        Judged { parsed: Box::new(ParsedRecord { record, bytes, all_known, file }), look, own: true }
+        Judged { parsed: emptied.boxed(ParsedRecord { record, bytes, all_known, file }), look, own: true }
     }
 
     pub(super) fn record(&self) -> &Record {

@@ -52,11 +52,9 @@ mod tests {
 
     #[test]
     fn what_is_staged_is_known_by_its_name() {
-        for name in [
-            ".harness-state.tmp-1-2-00000000000000aa",
-            ".staged-7-8-0123456789abcdef",
-            ".c.db.tmp-0123456789abcdef",
-        ] {
+        for name in
+            [".harness-state.tmp-8ko-5z3k1-00x9zaa", ".staged-7-8-0123xyz", ".c.db.tmp-0123456789abcdef"]
+        {
             assert!(is_staged(name), "{name}");
         }
         for name in

@@ -72,6 +72,22 @@ impl Spare {
         }
     }
 
+    /// A copy of a list in memory that was given, and of the strings in it.
+    pub fn copy_list(&mut self, list: &[String]) -> Vec<String> {
+        if list.is_empty() {
+            return Vec::new();
+        }
+        let mut own = self.lists.pop().unwrap_or_default();
+        own.extend(list.iter().map(|text| self.copy(text)));
+        own
+    }
+
+    /// Forgets what was given.
+    pub fn clear(&mut self) {
+        self.texts.clear();
+        self.lists.clear();
+    }
+
     /// A copy of a text in the memory that was given last.
     pub fn copy(&mut self, text: &str) -> String {
         let mut own = self.texts.pop().unwrap_or_default();

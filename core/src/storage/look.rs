@@ -27,6 +27,12 @@ impl Look {
         Look { metadata, settled: i128::from(at_ms) * 1_000_000 - changed_ns > rest }
     }
 
+    /// What was just put there, which has not rested.
+    #[must_use]
+    pub fn of_new(metadata: Metadata) -> Self {
+        Look { metadata, settled: false }
+    }
+
     /// What was seen.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {

@@ -33,6 +33,9 @@ impl NewFile for OsNewFile {
     }
 
     fn write_pieces(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+        if let [piece] = pieces {
+            return write_all(&self.fd, piece);
+        }
         let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut rest = &mut slices[..];
         // Empty ones at the front, so that a call that writes nothing is a failure.

@@ -161,15 +161,23 @@ pub fn sweep_abandoned(directory: &dyn Directory, prefixes: &[&str], host: &Host
     Ok(removed)
 }
 
+const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+/// For 36 random bits.
+const NUMBER_DIGITS: usize = 7;
+
 /// Names under which one process stages: unique by pid, start time and random bits, so that pid namespaces which share a
 /// directory never collide. The bits are drawn once and counted up.
+///
+/// Each part is written in 36 digits, because Linux keeps a name of up to 39 bytes in its cache of names itself, and for a longer
+/// one allocates.
 ///
 /// A forked child makes its own.
 #[derive(Debug)]
 pub struct StagedNames {
     host: Host,
     process: String,
-    next: u64,
+    /// The number of the next name.
+    digits: [u8; NUMBER_DIGITS],
     generation: u64,
 }
 
@@ -179,8 +187,14 @@ impl StagedNames {
     pub fn new(host: &Host) -> Self {
         let generation = super::fork::counted_generation();
         let (pid, start) = host.processes.own();
-        let process = format!("{pid}-{start}");
-        StagedNames { process, next: host.random.next_u64(), generation, host: host.clone() }
+        let process = format!("{}-{}", in_digits(u64::from(pid)), in_digits(start));
+        let mut number = host.random.next_u64();
+        let digits = std::array::from_fn(|_| {
+            let digit = DIGITS[(number % 36) as usize];
+            number /= 36;
+            digit
+        });
+        StagedNames { process, digits, generation, host: host.clone() }
     }
 
     /// The next name that begins with this.
@@ -188,14 +202,55 @@ impl StagedNames {
         if self.generation != super::fork_generation() {
             *self = StagedNames::new(&self.host);
         }
-        let number = self.next;
-        self.next = number.wrapping_add(1);
-        let mut name = String::with_capacity(prefix.len() + self.process.len() + "-0123456789abcdef".len());
-        name.push_str(prefix);
-        name.push_str(&self.process);
-        name.push('-');
-        let digit = |place: u32| b"0123456789abcdef"[(number >> (4 * place)) as usize & 15] as char;
-        (0..16).rev().for_each(|place| name.push(digit(place)));
+        let digits = std::str::from_utf8(&self.digits).expect("digits are ASCII");
+        let mut name = String::with_capacity(prefix.len() + self.process.len() + "-".len() + digits.len());
+        for part in [prefix, &self.process, "-", digits] {
+            name.push_str(part);
+        }
+        count_on(&mut self.digits);
         name
+    }
+}
+
+fn in_digits(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    while number > 0 || digits.is_empty() {
+        digits.insert(0, char::from(DIGITS[(number % 36) as usize]));
+        number /= 36;
+    }
+    digits.into_iter().collect()
+}
+
+/// The next number; after the last one the first.
+fn count_on(digits: &mut [u8]) {
+    for digit in digits.iter_mut().rev() {
+        *digit = match *digit {
+            b'9' => b'a',
+            b'z' => {
+                *digit = b'0';
+                continue;
+            }
+            digit => digit + 1,
+        };
+        return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count_on, in_digits};
+
+    #[test]
+    fn names_are_counted_on_and_begin_anew_after_the_last() {
+        let mut digits = *b"00zx";
+        for expected in 36 * 36 - 2..5 * 36 * 36 {
+            count_on(&mut digits);
+            let digits = std::str::from_utf8(&digits).expect("ASCII");
+            assert_eq!(digits.trim_start_matches('0'), in_digits(expected));
+        }
+        let mut last = *b"zzzz";
+        count_on(&mut last);
+        assert_eq!(&last, b"0000");
+        assert_eq!((&*in_digits(0), &*in_digits(u64::MAX)), ("0", "3w5e11264sgsf"));
     }
 }
