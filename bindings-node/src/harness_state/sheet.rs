@@ -3,7 +3,7 @@
 //! Ten thousand states as objects that are made from here take ten times as long: each member is a call into the engine.
 //! The engine parses one text of many strings, and reads numbers out of its own arrays, within a few milliseconds.
 
-use gallivant_core::harness_state::{Ask, BlockedOn, Derived, DerivedRef, InputBuffer, LeftOut, State};
+use gallivant_core::harness_state::{Ask, BlockedOn, DerivedRef, InputBuffer, LeftOut, State};
 use napi::bindgen_prelude::{BigInt, BigUint64Array, Uint32Array};
 use napi_derive::napi;
 
@@ -190,24 +190,4 @@ pub fn state_words() -> StateWords {
 fn place<T: Copy + PartialEq>(all: &[T], value: T) -> u32 {
     let place = all.iter().position(|known| *known == value);
     u32::try_from(place.expect("every word is among all of its kind")).expect("there are a few words")
-}
-
-/// The same, lent.
-pub(super) fn lent(derived: &Derived) -> DerivedRef<'_> {
-    DerivedRef {
-        state: derived.state,
-        blocked_on: derived.blocked_on,
-        input_buffer: derived.input_buffer,
-        ask: derived.ask,
-        since_ms: derived.since_ms,
-        exit: derived.exit.as_deref(),
-        reason: derived.reason.as_deref(),
-        harness: derived.harness.as_deref(),
-        observed_at_ms: derived.observed_at_ms,
-        ownership_sequence: derived.ownership_sequence,
-        transition_sequence: derived.transition_sequence,
-        evidence_incarnation: derived.evidence_incarnation.as_deref(),
-        valid_until_ms: derived.valid_until_ms,
-        unknown: derived.unknown,
-    }
 }

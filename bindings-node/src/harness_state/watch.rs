@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gallivant_core::Result;
-use gallivant_core::harness_state::{Change, Watch, WatchOptions, WatchProbe};
+use gallivant_core::harness_state::{Change, Derived, Watch, WatchOptions, WatchProbe};
 use napi::Env;
 use napi::bindgen_prelude::BigInt;
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
@@ -18,7 +18,7 @@ use super::fleet::{BoundParts, fleet_probe};
 use super::follower::{AskedProbe, Desk, Follower, Told};
 use super::parts::RecordParts;
 use super::reader::{ProbeParts, liveness, own_probe};
-use super::sheet::{LeftOutParts, Sheet, SheetParts, lent};
+use super::sheet::{LeftOutParts, Sheet, SheetParts};
 use crate::answer::Answer;
 use crate::bell::{Bell, keep_alive};
 use crate::clean_up::{CleanUp, Thread};
@@ -232,7 +232,7 @@ impl From<Change> for ChangeParts {
     fn from(change: Change) -> Self {
         let mut sheet = Sheet::default();
         for seat in &change.seats {
-            sheet.push(&seat.path, seat.derived.as_ref().map(lent));
+            sheet.push(&seat.path, seat.derived.as_ref().map(Derived::lend));
         }
         ChangeParts {
             seats: sheet.into(),

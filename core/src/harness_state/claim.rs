@@ -8,10 +8,11 @@ use super::codec;
 use super::moment::Moment;
 use super::options::Options;
 use super::ownership::raise_floor;
+use super::publication::{Publication, publish_record};
 use super::seat::{CONTEXT, CONTEXT_LOCK, LOCK, RECORD, STAGED_FLOOR, STAGED_RECORD, Seat, Stored};
 use super::token::refuse_empty;
-use super::transition::{self, Circumstances};
-use super::writer::{Publication, WriterIdentity, prior_of, publish_record};
+use super::transition::{self, Circumstances, Prior};
+use super::writer::WriterIdentity;
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::storage::{Directory, Durability, LockGuard, StagedNames, sweep_abandoned};
@@ -87,7 +88,7 @@ pub fn claim_wrapperless(
     let lock = seat.lock()?;
     let stored = Stored::read(&**lock.directory(), RECORD);
     let now = Moment::now(host);
-    let at = Circumstances { prior: prior_of(&stored), floor: 0, now: &now, options };
+    let at = Circumstances { prior: Prior::of(&stored), floor: 0, now: &now, options };
     if !transition::may_claim_wrapperless(at) {
         return Ok(None);
     }
@@ -98,7 +99,8 @@ fn claim_over(seat: &Seat, lock: &LockGuard, stored: &Stored, claimant: &Claiman
     let directory = &**lock.directory();
     let (floor, _) = seat.floor(directory)?;
     let now = Moment::now(&seat.host);
-    let at = Circumstances { prior: prior_of(stored), floor: floor.value, now: &now, options: &seat.options };
+    let at =
+        Circumstances { prior: Prior::of(stored), floor: floor.value, now: &now, options: &seat.options };
     let Some(record) = transition::claim(at, &claimant.agent, &claimant.harness, &claimant.token) else {
         let message = format!("no sequence is left above the highest, path=`{}`", seat.path.display());
         return Err(Error::new(Code::HarnessStateSequenceExhausted, message));

@@ -286,7 +286,7 @@ impl<'a> Fields<'a, '_> {
 fn encode_with(record: &Record, unknown: Vec<(String, String)>, mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.clear();
     bytes.reserve(USUAL_RECORD_BYTES);
-    let mut line = Writing(bytes);
+    let mut line = Writing(String::from_utf8(bytes).unwrap_or_default());
     line.text("{\"schema\":\"", &record.schema);
     line.text(",\"agent\":\"", &record.agent);
     line.text(",\"harness\":\"", &record.harness);
@@ -311,7 +311,7 @@ fn encode_with(record: &Record, unknown: Vec<(String, String)>, mut bytes: Vec<u
         line.member(&key, &value);
     }
     line.plain("}\n");
-    line.0
+    line.0.into_bytes()
 }
 
 #[cfg(test)]

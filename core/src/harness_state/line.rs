@@ -4,6 +4,7 @@
 //! is judged here: a line that departs from the form by one byte, damaged or merely spelled differently, is for the
 //! decoder, which takes any JSON. What has to be true is that both say the same of a line that has the form.
 
+use crate::json::canonical::write_escaped;
 use crate::json::strict::Spare;
 
 use super::record::Word;
@@ -116,26 +117,21 @@ impl<'a> Line<'a> {
 
 /// A line that is being written in that form.
 #[derive(Debug)]
-pub(super) struct Writing(pub(super) Vec<u8>);
+pub(super) struct Writing(pub(super) String);
 
 impl Writing {
     /// Adds text as it is.
     #[inline]
     pub(super) fn plain(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
+        self.0.push_str(text);
     }
 
     /// Adds `before`, which ends with a quote, and the rest of a text as a JSON string.
     #[inline]
     pub(super) fn text(&mut self, before: &str, text: &str) {
         self.plain(before);
-        if is_escaped(text) {
-            self.0.pop();
-            serde_json::to_writer(&mut self.0, text).expect("a string always serialises");
-        } else {
-            self.plain(text);
-            self.0.push(b'"');
-        }
+        write_escaped(text, &mut self.0);
+        self.plain("\"");
     }
 
     /// As [`Writing::text`], for a word: as it was spelled, or one of ours, in which nothing is escaped.
@@ -146,7 +142,7 @@ impl Writing {
         }
         self.plain(before);
         self.plain(known);
-        self.0.push(b'"');
+        self.plain("\"");
     }
 
     /// As [`Writing::text`], for a member that is left out where there is none.
@@ -171,25 +167,6 @@ impl Writing {
     }
 }
 
-/// Whether anything in a text is escaped in a JSON string: a quote, a backslash, or a control character below the space. Eight
-/// bytes are looked at in one step.
-fn is_escaped(text: &str) -> bool {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    // Sets the highest bit of each byte that is meant. One that borrows from its neighbour above marks a wrong one too, and is
-    // marked itself.
-    let any = |eight: &[u8]| {
-        let bytes = u64::from_ne_bytes(eight.try_into().expect("eight bytes"));
-        let below = |bytes: u64, limit: u8| bytes.wrapping_sub(EACH * u64::from(limit)) & !bytes;
-        let is = |byte: u8| below(bytes ^ (EACH * u64::from(byte)), 1);
-        (below(bytes, b' ') | is(b'"') | is(b'\\')) & (EACH << 7) != 0
-    };
-    let bytes = text.as_bytes();
-    match bytes.len().checked_sub(8) {
-        Some(last) => bytes.chunks_exact(8).any(any) || any(&bytes[last..]),
-        None => bytes.iter().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)),
-    }
-}
-
 /// Copies texts into memory that nobody needs any more, in their order.
 pub(super) fn owned(text: Option<&str>, spare: &mut Spare) -> Option<String> {
     text.map(|text| spare.copy(text))
@@ -205,9 +182,9 @@ mod tests {
         for character in characters {
             for (before, behind) in (0..20).flat_map(|before| [0, 1, 8].map(|behind| (before, behind))) {
                 let text = format!("{}{character}{}", "a!".repeat(before), "\u{7f}".repeat(behind));
-                let mut line = Writing(Vec::new());
+                let mut line = Writing(String::new());
                 line.text("\"", &text);
-                let json = serde_json::to_vec(&text).expect("a string");
+                let json = serde_json::to_string(&text).expect("a string");
                 assert_eq!(line.0, json, "{text:?}");
             }
         }

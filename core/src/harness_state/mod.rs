@@ -9,7 +9,7 @@
 //!
 //! - [`Observation`], [`Record`], [`decode`] and [`encode`]: what is said, what stands on disk, and its bytes;
 //! - [`Options`];
-//! - `transition`: what a record becomes, as pure functions; `ownership`: what fences;
+//! - `transition`: what a record becomes, as pure functions; `publication`: how it takes its place; `ownership`: what fences;
 //! - [`claim`], [`Writer`], [`Session`]: writing;
 //! - [`Reader`], [`Snapshot`], [`Derived`], [`Probe`]: reading;
 //! - [`Fleet`], [`read_fleet`], [`Watch`]: reading many, and being told of changes;
@@ -41,6 +41,7 @@ mod options;
 mod outcome;
 mod ownership;
 mod probe;
+mod publication;
 mod reader;
 mod record;
 mod seat;

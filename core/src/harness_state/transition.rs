@@ -11,6 +11,7 @@ use super::observation::{Ask, BlockedOn, InputBuffer, Observation, SUPERSEDED, S
 use super::options::Options;
 use super::outcome::{Refusal, Skip};
 use super::record::{Record, Word};
+use super::seat::{Stored, Unreadable};
 use super::writer::WriterIdentity;
 use crate::json::strict::Spare;
 
@@ -20,6 +21,17 @@ pub(crate) enum Prior<'a> {
     Absent,
     Unreadable(Salvage),
     Record(&'a Record),
+}
+
+impl<'a> Prior<'a> {
+    pub(crate) fn of(stored: &'a Stored) -> Self {
+        match stored {
+            Stored::Absent => Prior::Absent,
+            Stored::Unreadable(Unreadable::Io(_)) => Prior::Unreadable(Salvage::default()),
+            Stored::Unreadable(Unreadable::Malformed(_, salvage)) => Prior::Unreadable(*salvage),
+            Stored::Parsed(parsed) => Prior::Record(&parsed.record),
+        }
+    }
 }
 
 /// What surrounds a decision.

@@ -9,26 +9,23 @@ use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use super::adapters::Child;
-use super::codec::{Encoded, MAX_RECORD_BYTES, Salvage};
+use super::codec::Encoded;
 use super::extension::{Evidence, HarnessProcess};
 use super::moment::Moment;
 use super::observation::Observation;
 use super::options::Options;
 use super::outcome::{Heartbeat, Outcome, Report, Skip};
 use super::ownership::{OwnershipGuard, raise_floor};
+use super::publication::{Publication, publish_record};
 use super::record::Record;
-use super::seat::{
-    Emptied, FLOOR, Floor, LOCK, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored, Unreadable,
-};
+use super::seat::{Emptied, FLOOR, Floor, LOCK, ParsedRecord, RECORD, STAGED_RECORD, Seat, Stored};
 use super::token::refuse_empty;
 use super::transition::{self, Circumstances, Decision, Prior, Standing, Then};
 use super::writer_memory::{Judged, JudgedFloor, Memory};
 use crate::error::{Code, Error, Result};
 use crate::host::Host;
 use crate::json::strict::Spare;
-use crate::storage::{
-    Directory, Durability, ForkSafe, LockGuard, OpenFile, Replacement, StagedNames, publish,
-};
+use crate::storage::{Directory, Durability, ForkSafe, LockGuard, StagedNames};
 
 /// Who writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -533,7 +530,7 @@ impl Writer {
     }
 
     fn circumstances<'a>(&'a self, stored: &'a Stored, floor: u64, now: &'a Moment) -> Circumstances<'a> {
-        Circumstances { prior: prior_of(stored), floor, now, options: &self.seat.options }
+        Circumstances { prior: Prior::of(stored), floor, now, options: &self.seat.options }
     }
 
     /// Publishes a record and keeps it open, as what will be judged next.
@@ -573,38 +570,4 @@ fn kept(record: &Record, stood: &ParsedRecord, emptied: &mut Emptied) -> Encoded
         true => Encoded::plain(record, bytes),
         false => Encoded::keeping_unknown(record, &stood.bytes, bytes),
     }
-}
-
-pub(crate) fn prior_of(stored: &Stored) -> Prior<'_> {
-    match stored {
-        Stored::Absent => Prior::Absent,
-        Stored::Unreadable(Unreadable::Io(_)) => Prior::Unreadable(Salvage::default()),
-        Stored::Unreadable(Unreadable::Malformed(_, salvage)) => Prior::Unreadable(*salvage),
-        Stored::Parsed(parsed) => Prior::Record(&parsed.record),
-    }
-}
-
-/// One record to publish.
-pub(crate) struct Publication<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) durability: Durability,
-    /// What was judged under the lock.
-    pub(crate) judged: Option<&'a ParsedRecord>,
-}
-
-/// Publishes a record. Answers its file where that can be described.
-pub(crate) fn publish_record(
-    seat: &Seat,
-    directory: &dyn Directory,
-    staged: &str,
-    publication: &Publication<'_>,
-) -> Result<Option<OpenFile>> {
-    let Publication { bytes, durability, judged } = *publication;
-    if bytes.len() as u64 > MAX_RECORD_BYTES {
-        let message = format!("the record would be too large to be read again, bytes=`{}`", bytes.len());
-        return Err(Error::new(Code::HarnessStateInput, message).with_reason("too-large"));
-    }
-    let judged = judged.filter(|parsed| !parsed.file.through_link).map(|parsed| parsed.file.metadata);
-    let replacement = Replacement { name: RECORD, staged, bytes, durability, keep: true, judged };
-    publish(directory, &replacement).map_err(|error| seat.io_at(RECORD, "publish the record", error))
 }

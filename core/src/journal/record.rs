@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::event::{GapReason, Key, Owner, Provenance};
 use crate::digest::push_hex;
-use crate::json::canonical::write_string;
+use crate::json::canonical::{is_plain, write_string};
 
 /// The most bytes of a record without its newline (EX-JRN-08).
 pub const MAX_RECORD_BYTES: usize = 65_536;
@@ -62,7 +62,7 @@ pub(super) fn encode(parts: &Parts<'_>, out: &mut String) -> u32 {
     out.push_str(",\"key\":\"");
     push_hex(parts.key, out);
     out.push_str("\",\"sequence\":");
-    push_number(parts.sequence, out);
+    out.push_str(itoa::Buffer::new().format(parts.sequence));
     out.push_str(",\"providerSequence\":");
     out.push_str(parts.provider_sequence.unwrap_or("null"));
     out.push_str(",\"provenance\":\"");
@@ -78,12 +78,6 @@ pub(super) fn encode(parts: &Parts<'_>, out: &mut String) -> u32 {
     push_hex(&crc.to_be_bytes(), out);
     out.push_str("\"}\n");
     crc
-}
-
-fn push_number(number: u64, out: &mut String) {
-    use std::fmt::Write;
-    // Writing into a string cannot fail.
-    let _ = write!(out, "{number}");
 }
 
 /// What a line that proves itself says. Members of other names are skipped.
@@ -188,12 +182,6 @@ fn plain_string<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let (string, after) = rest.split_at_checked(memchr::memchr(b'"', rest.as_bytes())?)?;
     *rest = &after[1..];
     is_plain(string).then_some(string)
-}
-
-/// Whether a text stands for itself between quotation marks. All bytes are looked at in one go, which a processor does
-/// many at a time.
-fn is_plain(text: &str) -> bool {
-    !text.bytes().fold(false, |found, byte| found | (byte < 0x20) | (byte == b'\\') | (byte == b'"'))
 }
 
 /// A value as its own text.

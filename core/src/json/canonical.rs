@@ -62,6 +62,11 @@ const ESCAPED: [bool; 256] = {
     escaped
 };
 
+/// Whether a text stands for itself between the quotes of a string.
+pub fn is_plain(text: &str) -> bool {
+    first_escaped(text.as_bytes()).is_none()
+}
+
 /// Where the first byte stands that needs an escape. Most texts have none, so whole blocks are judged at once.
 fn first_escaped(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 16;
@@ -70,7 +75,27 @@ fn first_escaped(bytes: &[u8]) -> Option<usize> {
     let blocks = bytes.chunks_exact(BLOCK);
     let plain = blocks.take_while(|block| !block.iter().fold(false, |any, byte| any | is_escaped(byte)));
     let from = plain.count() * BLOCK;
+    // The rest by its first and its last eight bytes, of which some may have been judged before.
+    if bytes.len() >= EIGHT && bytes.len() - from < BLOCK {
+        let (first, last) = (from.min(bytes.len() - EIGHT), bytes.len() - EIGHT);
+        if !any_escaped(&bytes[first..first + EIGHT]) && !any_escaped(&bytes[last..]) {
+            return None;
+        }
+    }
     bytes[from..].iter().position(|byte| ESCAPED[usize::from(*byte)]).map(|at| from + at)
+}
+
+const EIGHT: usize = 8;
+
+/// Whether one of eight bytes needs an escape, in a dozen instructions.
+fn any_escaped(eight: &[u8]) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let bytes = u64::from_ne_bytes(eight.try_into().expect("eight bytes"));
+    // Sets the highest bit of each byte below the limit. One that borrows from its neighbour may mark a wrong one too, and is
+    // marked itself.
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(EACH * u64::from(limit)) & !bytes;
+    let is = |byte: u8| below(bytes ^ (EACH * u64::from(byte)), 1);
+    (below(bytes, 0x20) | is(b'"') | is(b'\\')) & (EACH << 7) != 0
 }
 
 /// Appends the canonical form of a number.
