@@ -74,9 +74,10 @@ fn hs_04_staged_names_are_unique_removed_on_failure_and_swept_when_abandoned() {
     let floor =
         staged.iter().find(|name| name.starts_with(".harness-state.seq.tmp-")).expect("the floor is staged");
     let parts: Vec<&str> = record.trim_start_matches(".harness-state.tmp-").split('-').collect();
-    assert_eq!(parts[0], std::process::id().to_string());
-    assert!(parts[1].parse::<u64>().is_ok_and(|start| start > 0), "start time: {record}");
-    assert_eq!(parts[2].len(), 16, "64 random bits: {record}");
+    let number = |part: &str| u64::from_str_radix(part, 36);
+    assert_eq!(number(parts[0]), Ok(std::process::id().into()), "{record}");
+    assert_eq!(number(parts[1]), Ok(seat.machine.host().processes.own_start()), "{record}");
+    assert!(parts[2].len() == 7 && number(parts[2]).is_ok(), "36 random bits: {record}");
     assert_ne!(record.rsplit('-').next(), floor.rsplit('-').next());
 
     // The clock of the test is years ahead of the disk's, so what is planted now was abandoned long ago.

@@ -272,8 +272,9 @@ fn hs_27_what_stands_at_a_staged_name_is_neither_followed_nor_removed() {
         publish(&*directory, &replacement).map(drop)
     };
     publish_once(host.host()).expect("the first lands");
-    let staged =
-        format!(".harness-state.tmp-{}-{}-{:016x}", std::process::id(), host.host().processes.own_start(), 7);
+    // What the random number decides, and nothing else.
+    let staged = StagedNames::new(fixed(7).host()).next(".harness-state.tmp-");
+    assert_ne!(staged, StagedNames::new(fixed(8).host()).next(".harness-state.tmp-"));
     for plant in ["file", "link"] {
         let path = seat.path(&staged);
         match plant {

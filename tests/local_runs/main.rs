@@ -7,6 +7,8 @@ mod ground;
 mod launchers;
 mod output;
 mod preparation;
+#[path = "../support/programs.rs"]
+mod programs;
 mod reads;
 mod reuse;
 mod sessions;

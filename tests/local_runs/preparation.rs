@@ -1,14 +1,13 @@
 //! Prepared turns by the built-in process host: the harness's version, the rendered command line, and nothing else in its place
 //! (EX-PRE-06, EX-PRE-13, EX-PRE-33, EX-CAP-27).
 
-use std::os::unix::fs::PermissionsExt;
-
 use gallivant_core::execution::AbortToken;
 use gallivant_core::json::Value;
 use gallivant_core::{Code, Error};
 use serde_json::{Value as Json, json};
 
 use crate::ground::{Ground, from_core, object};
+use crate::programs;
 
 /// A task whose provider is the harness `drafter`, a script that tells this version and leaves its arguments, its input and its
 /// environment as marks.
@@ -20,9 +19,7 @@ fn ground(version: &str) -> Ground {
          for argument; do echo \"$argument\"; done > {place}/arguments\n\
          cat > {place}/input\nenv | sort > {place}/environment\necho drafted\n"
     );
-    let program = ground.place().join("drafter");
-    std::fs::write(&program, script).expect("written");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    programs::script(ground.place(), "drafter", &script);
     ground.options["provider"] = json!("drafter");
     let record = &mut ground.options["capabilities"];
     record["provider"] = json!("drafter");

@@ -7,6 +7,7 @@ pub(crate) mod locks;
 pub(crate) mod memory_task;
 pub(crate) mod output;
 pub(crate) mod pass;
+pub(crate) mod programs;
 pub(crate) mod publication;
 pub(crate) mod repository;
 pub(crate) mod run;

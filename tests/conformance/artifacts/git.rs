@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gallivant_core::Code;
@@ -10,15 +11,17 @@ use gallivant_core::artifacts::git::Bounds;
 use gallivant_core::artifacts::{GitOptions, Mode, Overlay, Start, Tracked, apply, unfinished_files};
 use gallivant_core::digest::sha256;
 
+use crate::support::programs;
+
 use super::{Repository, assert_refused, assert_retryable, create, delete, edit, new_commit};
 
 const STRANGE: [&str; 6] = [" lead", "trail ", "new\nline", "quo\"te\t", "ä\\u", "-option"];
 
 /// A program that stands in the place of Git.
 fn instead(repository: &Repository, script: &str) -> GitOptions {
-    let program = repository.above().join("git");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("written");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("set");
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("git-{}", MADE.fetch_add(1, Ordering::Relaxed));
+    let program = programs::script(repository.above(), &name, &format!("#!/bin/sh\n{script}\n"));
     GitOptions { program, ..GitOptions::default() }
 }
 
