@@ -187,8 +187,13 @@ static void ex_jrn_25_lines_are_made_from_the_journal_and_trimmed(void)
 static int stages_as_this_process(const gallivant_host *host)
 {
     gallivant_text *operations = NULL;
-    char name[64];
-    snprintf(name, sizeof name, ".journal.json.tmp-%ld-", (long)getpid());
+    char digits[16], name[64];
+    size_t first = sizeof digits - 1;
+    digits[first] = 0;
+    /* In 36 digits, as all numbers in staged names. */
+    for (long pid = (long)getpid(); pid > 0; pid /= 36)
+        digits[--first] = "0123456789abcdefghijklmnopqrstuvwxyz"[pid % 36];
+    snprintf(name, sizeof name, ".journal.json.tmp-%s-", digits + first);
     int right = gallivant_testing_host_operations(host, &operations, NULL) == GALLIVANT_OK;
     right = right && strstr(gallivant_text_view(operations).data, name) != NULL;
     gallivant_text_free(operations);
